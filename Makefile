@@ -1,0 +1,63 @@
+# make up         start everything and load the sample
+# make test       fast tests with coverage
+# make test-long  the slow ones as well
+# make lint       every static check
+# make lock       rewrite the lock files from pyproject.toml
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --no-deps --require-hashes
+UP_FLAGS ?=
+PYTEST_FLAGS ?=
+TEMPLATES = $(shell find holamem workspaces retrieval agents templates -name '*.html' 2>/dev/null)
+LOCK = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--quiet --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+.PHONY: up test test-long lint lock install install-dev
+
+up: install
+	$(BIN)/python manage.py up $(UP_FLAGS)
+
+install: .venv/.runtime
+install-dev: .venv/.dev
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# The stamps are older than a lock file that changed.
+.venv/.runtime: requirements.lock | $(BIN)/python
+	$(INSTALL) -r requirements.lock
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.runtime | $(BIN)/python
+	$(INSTALL) -r requirements-dev.lock
+	@touch $@
+
+test: install-dev
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(PYTEST_FLAGS)
+
+test-long: install-dev
+	$(BIN)/python -m pytest -m "slow or llm" $(PYTEST_FLAGS)
+
+lint: install-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@$(BIN)/djade --target-version 5.2 --check $(TEMPLATES)
+	@$(BIN)/djhtml --check $(TEMPLATES)
+	$(BIN)/lint-imports
+	$(BIN)/mypy .
+	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+# `check --deploy` looks at the settings that a real installation would have. The key is made up.
+PRODUCTION = HOLAMEM_PRODUCTION=true HOLAMEM_HTTPS=true HOLAMEM_ALLOWED_HOSTS=memory.example.org \
+	HOLAMEM_SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))')
+
+# The last line refuses a lock that names a host or a path of this machine.
+lock: install-dev
+	$(LOCK) --output-file requirements.lock
+	$(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	@! grep -nE '://|@ |file:|^-|^/' requirements.lock requirements-dev.lock

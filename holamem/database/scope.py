@@ -1,0 +1,91 @@
+"""Short database steps under a PostgreSQL role: the second fence between tenants.
+
+The login role may touch no table with tenant data. Each step takes one of four roles for the
+length of one transaction; `holamem_app` sees only the workspace and scopes that were set.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+from uuid import UUID
+
+from django.db import connection, transaction
+
+ALL_SCOPES = "*"
+
+
+class HasId(Protocol):
+    @property
+    def pk(self) -> UUID: ...
+
+
+class ScopeViolation(RuntimeError):
+    """Raised when a step of one workspace is nested in a step of another."""
+
+
+_NONE = ("none", "", "")
+_current: ContextVar[tuple[str, str, str]] = ContextVar("database_scope", default=_NONE)
+
+
+@contextmanager
+def workspace_scope(workspace: HasId, scopes: Sequence[UUID] | str | None = None) -> Iterator[None]:
+    """One transaction as `holamem_app`, limited to this workspace and these scopes.
+
+    `scopes` None means the shared scope only; ALL_SCOPES means every scope of the workspace.
+    Nesting under the same workspace and scopes joins the outer step; anything else is refused.
+    """
+    value = _scope_value(workspace, scopes)
+    outer = _current.get()
+    wanted = ("holamem_app", str(workspace.pk), value)
+    if outer != _NONE and outer[0] == "holamem_app" and outer != wanted:
+        raise ScopeViolation("a workspace step cannot be nested in another one")
+    with _step(wanted):
+        yield
+
+
+@contextmanager
+def system_scope() -> Iterator[None]:
+    """One transaction as `holamem_system`: key look-up, sweeper, verify, superuser admin."""
+    with _step(("holamem_system", "", "")):
+        yield
+
+
+@contextmanager
+def eraser_scope() -> Iterator[None]:
+    """One transaction as `holamem_eraser`, the only role that may clear immutable columns."""
+    with _step(("holamem_eraser", "", "")):
+        yield
+
+
+def _scope_value(workspace: HasId, scopes: Sequence[UUID] | str | None) -> str:
+    if scopes is None:
+        return str(workspace.pk)
+    if isinstance(scopes, str):
+        return scopes
+    return ",".join(sorted(str(scope) for scope in scopes))
+
+
+@contextmanager
+def _step(wanted: tuple[str, str, str]) -> Iterator[None]:
+    outer = _current.get()
+    token = _current.set(wanted)
+    try:
+        with transaction.atomic():
+            _apply(wanted)
+            yield
+            if outer != _NONE:
+                _apply(outer)
+    finally:
+        _current.reset(token)
+
+
+def _apply(scope: tuple[str, str, str]) -> None:
+    """Set role and scope until the end of the transaction, in one round trip."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('role', %s, true),"
+            " set_config('holamem.workspace_id', %s, true),"
+            " set_config('holamem.scope_ids', %s, true)",
+            scope,
+        )

@@ -1,0 +1,74 @@
+"""Typed settings from the environment: every variable that an operator may set, in one place."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PROJECT_DIR = Path(__file__).resolve().parent.parent
+DEVELOPMENT_SECRET_KEY = "development-only-not-a-secret-key"  # noqa: S105 - refused in production
+
+
+class Environment(BaseSettings):
+    """Read once at start. A value that cannot be parsed stops the process with its name."""
+
+    model_config = SettingsConfigDict(env_prefix="HOLAMEM_", extra="ignore", populate_by_name=True)
+
+    data_dir: Path = PROJECT_DIR / ".holamem"
+    database_url: str = ""
+    port: int = Field(default=8000, ge=1, le=65535)
+    production: bool = False
+    debug: bool = False
+    secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
+    allowed_hosts: str = "localhost,127.0.0.1,[::1]"
+    https: bool = False
+    process: Literal["command", "web", "worker"] = "command"
+    web_pool_size: int = Field(default=10, ge=1, le=200)
+    workers: int = Field(default=2, ge=1, le=64)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    embedding: Literal["local", "openai"] = "local"
+    embedding_model: str = "text-embedding-3-small"
+    embedding_threads: int = Field(default=1, ge=1, le=64)
+    chat_model: str = ""
+    chat_deadline_seconds: float = Field(default=60, gt=0, le=600)
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
+
+    @field_validator("openai_api_key", "openai_base_url", mode="before")
+    @classmethod
+    def empty_is_unset(cls, value: object) -> object:
+        return value or None
+
+    @model_validator(mode="after")
+    def production_is_safe(self) -> "Environment":
+        if not self.production:
+            return self
+        if self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY:
+            raise ValueError("HOLAMEM_SECRET_KEY must be set when HOLAMEM_PRODUCTION is true")
+        if self.debug:
+            raise ValueError("HOLAMEM_DEBUG must be false when HOLAMEM_PRODUCTION is true")
+        if "*" in self.host_list:
+            raise ValueError(
+                "HOLAMEM_ALLOWED_HOSTS must name hosts when HOLAMEM_PRODUCTION is true"
+            )
+        return self
+
+    @property
+    def host_list(self) -> list[str]:
+        return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
+
+    @property
+    def bodies_dir(self) -> Path:
+        return self.data_dir / "bodies"
+
+    @property
+    def logs_dir(self) -> Path:
+        return self.data_dir / "logs"
+
+
+@lru_cache(maxsize=1)
+def get_environment() -> Environment:
+    return Environment()

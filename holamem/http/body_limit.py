@@ -1,0 +1,100 @@
+"""Answers 413 before the application reads a body that is too large.
+
+Django spools a whole body to disk before a view runs; a chunked body has no length to check.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from holamem.http.problems import API_PREFIX, CONTENT_TYPE, Problem
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+# A client that is still sending does not read: drain this much so that it sees the answer.
+DRAINED_BYTES = 32 * 1024 * 1024
+
+
+class BodyLimit:
+    """ASGI wrapper for the API's routes; the pages' own uploads are not its business."""
+
+    def __init__(self, application: Application, *, max_bytes: int) -> None:
+        self.application = application
+        self.max_bytes = max_bytes
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(f"{API_PREFIX}/"):
+            await self.application(scope, receive, send)
+            return
+        declared = declared_bytes(scope)
+        if declared is None and _is_chunked(scope):
+            await self._buffered(scope, receive, send)
+        elif (declared or 0) > self.max_bytes:
+            await _drain(receive, already=0)
+            await _refuse(scope, send)
+        else:
+            await self.application(scope, receive, send)
+
+    async def _buffered(
+        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
+    ) -> None:
+        """Collect a body of unknown length first; it is at most `max_bytes` in memory."""
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self.max_bytes:
+                if more:
+                    await _drain(receive, already=len(body))
+                await _refuse(scope, send)
+                return
+        await self.application(scope, _replay(bytes(body), receive), send)
+
+
+def declared_bytes(scope: MutableMapping[str, Any]) -> int | None:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and len(value) < 20:
+            return int(value)
+    return None
+
+
+def _is_chunked(scope: MutableMapping[str, Any]) -> bool:
+    return any(name == b"transfer-encoding" for name, _ in scope["headers"])
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The collected body as one message, then whatever the server says (a disconnect)."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_again
+
+
+async def _drain(receive: Receive, *, already: int) -> None:
+    seen = already
+    while seen < DRAINED_BYTES:
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return
+
+
+async def _refuse(scope: MutableMapping[str, Any], send: Send) -> None:
+    problem = Problem(413, "payload_too_large", "The body is too large.")
+    body = json.dumps(problem.body(scope["path"])).encode()
+    headers = [
+        (b"content-type", CONTENT_TYPE.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,101 @@
+"""Liveness and readiness, for process supervisors and load balancers."""
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+
+from django.core.files.storage import storages
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
+
+from holamem.errors import HolamemError
+from holamem.providers.registry import embedder
+from workspaces.services.status import oldest_due_seconds
+
+logger = logging.getLogger(__name__)
+
+QUEUE_AGE_SECONDS = 900  # work that is due but waits longer means that no worker runs
+FREE_BYTES = 64 * 1024 * 1024
+
+Check = Callable[[], bool]
+
+
+@require_safe
+def healthz(request: HttpRequest) -> JsonResponse:
+    return _uncached({"status": "live"}, status=200)
+
+
+@require_safe
+def readyz(request: HttpRequest) -> JsonResponse:
+    """503 when one check fails. Says which, never why: the reason is in the log."""
+    results = {name: _passes(name, check) for name, check in CHECKS.items()}
+    ready = all(results.values())
+    checks = {name: "ok" if passed else "failed" for name, passed in results.items()}
+    return _uncached(
+        {"status": "ready" if ready else "not_ready", "checks": checks},
+        status=200 if ready else 503,
+    )
+
+
+def _uncached(body: dict[str, object], *, status: int) -> JsonResponse:
+    return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
+
+
+def _passes(name: str, check: Check) -> bool:
+    try:
+        passed = check()
+    except (DatabaseError, HolamemError, OSError) as error:
+        logger.warning("readiness check failed", extra={"check": name}, exc_info=error)
+        return False
+    if not passed:
+        logger.warning("readiness check failed", extra={"check": name})
+    return passed
+
+
+def database_answers() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        return cursor.fetchone() == (1,)
+
+
+_migrated = False
+
+
+def migrations_are_applied() -> bool:
+    """Remembered once true: a running process never loses a migration."""
+    global _migrated
+    if not _migrated:
+        executor = MigrationExecutor(connection)
+        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return _migrated
+
+
+def body_store_is_writable() -> bool:
+    folder = storages["bodies"].path("")
+    nearest = folder
+    while not os.path.exists(nearest):  # made with the first body
+        nearest = os.path.dirname(nearest)
+    return os.access(nearest, os.W_OK | os.X_OK) and shutil.disk_usage(nearest).free > FREE_BYTES
+
+
+def queue_keeps_up() -> bool:
+    return oldest_due_seconds() < QUEUE_AGE_SECONDS
+
+
+@cache
+def embedding_model_loads() -> bool:
+    """Asked once: a failure is asked again, a success stands for the life of the process."""
+    return len(embedder().embed_query("ready")) == embedder().dimension
+
+
+CHECKS: dict[str, Check] = {
+    "database": database_answers,
+    "migrations": migrations_are_applied,
+    "body_store": body_store_is_writable,
+    "queue_age": queue_keeps_up,
+    "embedding_model": embedding_model_loads,
+}

@@ -1,0 +1,121 @@
+"""What every operation of the OpenAPI document has in common, and the document itself."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer2
+from drf_spectacular.settings import patched_settings
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.views import SpectacularSwaggerSplitView
+from rest_framework import serializers
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from holamem.http.problems import CONTENT_TYPE
+
+Operation = TypeVar("Operation", bound=Callable[..., Any])
+
+# Choices stay where they are used: the hook would give shared ones names made of digits.
+SCHEMA_SETTINGS = {"POSTPROCESSING_HOOKS": []}
+REASONS = {
+    400: "The request is not valid; `errors` names each field.",
+    401: "The API key is missing, unknown, expired or revoked.",
+    403: "The key lacks the permission for this, or its tenant is suspended.",
+    404: "Absent, or not this key's; the two are never told apart.",
+    409: "In conflict with the present state, or the first request is still running.",
+    413: "The body, or the text of an event, is too large.",
+    415: "The content type is not application/json.",
+    422: "The Idempotency-Key was used with another body.",
+    429: "Too many requests; `Retry-After` says when to come back.",
+    503: "The database or a model service does not answer.",
+}
+ALWAYS = (400, 401, 403, 429, 503)
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description=(
+        "1 to 255 printable ASCII characters. The same key with the same body gives the first "
+        "answer again, with `Idempotent-Replayed: true`, for 24 hours."
+    ),
+)
+
+
+class FieldProblemSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField(help_text="Path such as `events[3].text`; empty: the request.")
+    code = serializers.CharField(help_text="Stable, for programs.")
+    message = serializers.CharField(help_text="For people.")
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """Problem details (RFC 9457)."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    instance = serializers.CharField()
+    errors = FieldProblemSerializer(many=True)
+
+
+def operation(
+    operation_id: str,
+    *,
+    summary: str,
+    answers: Mapping[int, Any],
+    problems: Sequence[int] = (404,),
+    **extra: Any,
+) -> Callable[[Operation], Operation]:
+    """`extend_schema` with the problem answers that every operation may give."""
+    responses: dict[Any, Any] = {
+        status: OpenApiResponse(shape, description=_success(status))
+        for status, shape in answers.items()
+    }
+    for status in sorted({*ALWAYS, *problems}):
+        responses[(status, CONTENT_TYPE)] = OpenApiResponse(
+            ProblemSerializer, description=REASONS[status]
+        )
+    return extend_schema(operation_id=operation_id, summary=summary, responses=responses, **extra)
+
+
+def _success(status: int) -> str:
+    return {200: "OK", 201: "Created", 202: "Accepted", 204: "Done"}[status]
+
+
+@cache
+def schema_document() -> dict[str, Any]:
+    """The OpenAPI document; built once a process, because it takes about a second."""
+    with patched_settings(SCHEMA_SETTINGS):
+        document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return document
+
+
+class JsonSchemaRenderer(OpenApiJsonRenderer2):
+    format = "json"
+
+
+class YamlSchemaRenderer(OpenApiYamlRenderer2):
+    format = "yaml"
+
+
+class SchemaView(APIView):
+    """The document as JSON, or with `?format=yaml` as YAML. Needs no key."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    renderer_classes = (JsonSchemaRenderer, YamlSchemaRenderer)
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        return Response(schema_document())
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """Swagger UI from our own files; its script is a separate request, for the page's policy."""
+
+    authentication_classes = ()
+    url_name = "api-schema"

@@ -1,0 +1,39 @@
+"""The only importer of django-q2: it carries wake-ups, never work.
+
+A wake-up that gets lost costs time, not work: the sweeper finds what is due in the job ledger.
+"""
+
+from uuid import UUID
+
+from django.db import connection, transaction
+from django_q.models import Schedule
+from django_q.tasks import async_task
+
+WORK_TASK = "workspaces.tasks.work"
+SWEEP_TASK = "workspaces.tasks.sweep"
+
+
+def wake_on_commit(job_id: UUID) -> None:
+    """Wake a worker for this job once the surrounding transaction has committed."""
+
+    # A plain function: with robust=True Django logs `__qualname__`, which a partial lacks.
+    def send() -> None:
+        send_wake_up(job_id)
+
+    transaction.on_commit(send, robust=True)
+
+
+def send_wake_up(job_id: UUID) -> None:
+    """Write the broker's row without waiting for the disk: losing it is harmless by design."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = off")
+        async_task(WORK_TASK, str(job_id))
+
+
+def ensure_sweep_schedule() -> None:
+    """The sweeper runs every minute; two entries would only sweep twice."""
+    Schedule.objects.update_or_create(
+        name="sweep",
+        defaults={"func": SWEEP_TASK, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
+    )

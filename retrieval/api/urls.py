@@ -1,0 +1,16 @@
+"""Addresses under /api/v1 that belong to the read side."""
+
+from django.urls import path
+
+from retrieval.api import views
+
+WS = "workspaces/<slug:ws>"
+
+urlpatterns = [
+    path(f"{WS}/memory/retrieve", views.RetrieveView.as_view()),
+    path(f"{WS}/memory/browse", views.BrowseView.as_view()),
+    path(f"{WS}/gaps", views.GapsView.as_view()),
+    path(f"{WS}/gaps/<uuid:gap_id>:dismiss", views.GapDismissView.as_view()),
+    path(f"{WS}/retrievals/<uuid:retrieval_id>/feedback", views.FeedbackView.as_view()),
+    path(f"{WS}/status", views.StatusView.as_view()),
+]

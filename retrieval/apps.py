@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+
+
+class RetrievalConfig(AppConfig):
+    name = "retrieval"
+
+    def ready(self) -> None:
+        from retrieval import topics
+
+        topics.register()

@@ -1,0 +1,117 @@
+"""Chosen rows with their bodies become evidence: excerpts within the budget, and their support."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from holamem.text.tokens import count_tokens
+from retrieval.stages.calibration import chance
+from retrieval.stages.candidates import Candidates
+from retrieval.stages.coverage import Unit, question_units, share_covered, terms_of
+from retrieval.stages.excerpts import cut_excerpt, cut_sentences
+from retrieval.stages.hydrate import freshness_of, is_stale
+from retrieval.stages.time_expressions import find_times
+from retrieval.types import Anchor, Hydrated, NodeRow, Question, Ranked, Sentence
+from workspaces.index.entries import date_words
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """`tokens` of all excerpts together; `bodies` were read for them."""
+
+    evidence: tuple[Hydrated, ...]
+    tokens: int
+    bodies: int
+
+
+def assemble(
+    chosen: Sequence[Ranked],
+    *,
+    rows: dict[UUID, NodeRow],
+    bodies: dict[UUID, str],
+    candidates: Candidates,
+    anchor: Anchor,
+    token_budget: int,
+) -> Assembled:
+    """Evidence in the order of the ranking, without nodes whose body cannot be read."""
+    units = [question_units(question, candidates=candidates) for question in candidates.questions]
+    left = token_budget
+    evidence: list[Hydrated] = []
+    for item in chosen:
+        if item.node_id not in rows or item.node_id not in bodies:
+            continue
+        built = _hydrated(
+            item,
+            row=rows[item.node_id],
+            body=bodies[item.node_id],
+            units=units,
+            questions=candidates.questions,
+            anchor=anchor,
+            frame=(f"E{len(evidence) + 1}", left),
+        )
+        left -= count_tokens(built.excerpt)
+        evidence.append(built)
+    return Assembled(tuple(evidence), token_budget - left, len(bodies))
+
+
+def _hydrated(
+    item: Ranked,
+    *,
+    row: NodeRow,
+    body: str,
+    units: Sequence[Sequence[Unit]],
+    questions: Sequence[Question],
+    anchor: Anchor,
+    frame: tuple[str, int],
+) -> Hydrated:
+    """`frame` is the evidence id and the tokens that are left."""
+    evidence_id, left = frame
+    sentences = cut_sentences(body, units=units)
+    excerpt, span = cut_excerpt(body, sentences, tokens=left)
+    present = terms_of(_searchable(row, body))
+    shares = tuple(share_covered(wanted, present) for wanted in units)
+    return Hydrated(
+        evidence_id=evidence_id,
+        row=row,
+        ranked=item,
+        sentences=sentences,
+        excerpt=excerpt,
+        span=span,
+        shares=shares,
+        supports=_supports(item, shares=shares, sentences=sentences),
+        in_time=tuple(_in_time(row, body, question, anchor) for question in questions),
+        stale=is_stale(row, anchor=anchor),
+        freshness=freshness_of(row, anchor=anchor),
+    )
+
+
+def _searchable(row: NodeRow, body: str) -> str:
+    """What the index knows of the node: its text, who said it, what it is about, and when."""
+    names = [name for _, name in row.entities]
+    dates = date_words(row.start) if row.kind == "leaf" else ""
+    return "\n".join([body, row.title, row.actor, *names, dates])
+
+
+def _supports(
+    item: Ranked, *, shares: Sequence[float], sentences: Sequence[Sentence]
+) -> tuple[float, ...]:
+    supports = []
+    for index, share in enumerate(shares):
+        best = max((sentence.shares[index] for sentence in sentences), default=0.0)
+        cosine = item.cosines[index] if index < len(item.cosines) else None
+        supports.append(chance(share=share, sentence_share=best, cosine=cosine))
+    return tuple(supports)
+
+
+def _in_time(row: NodeRow, body: str, question: Question, anchor: Anchor) -> bool:
+    """Observed in the question's range, or speaking of a day in it."""
+    span = question.time_range
+    if span is None or span.overlaps(row.start, row.end):
+        return True
+    told_at = Anchor(row.end, anchor.zone)
+    return any(
+        expression.range.start is not None
+        and expression.range.end is not None
+        and span.overlaps(expression.range.start, expression.range.end)
+        for expression in find_times(body, told_at)
+    )

@@ -1,0 +1,67 @@
+"""Sentences of a body with what they cover, and the excerpt around the best of them."""
+
+import re
+from collections.abc import Sequence
+
+from holamem.text.sentences import split_sentences
+from holamem.text.tokens import count_tokens, truncate
+from retrieval.stages.coverage import Unit, share_covered, terms_of
+from retrieval.types import Sentence
+
+# An excerpt of one node; longer bodies are cut around what matched.
+EXCERPT_TOKENS = 320
+
+# Summary bullets cite their children by id; people and models read the sentence only.
+_CITATION = re.compile(r"\s*\[[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}(?:\s*,\s*[0-9a-fA-F-]{36})*\]")
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", re.MULTILINE)
+
+
+def cut_sentences(body: str, *, units: Sequence[Sequence[Unit]]) -> tuple[Sentence, ...]:
+    """The body's sentences in order; `units` holds the units of each question."""
+    sentences = []
+    for span in split_sentences(body):
+        text = clean(body[span.start : span.end])
+        if not text:
+            continue
+        present = terms_of(text)
+        shares = tuple(share_covered(wanted, present) for wanted in units)
+        sentences.append(Sentence(span.start, span.end, text, shares))
+    return tuple(sentences)
+
+
+def clean(text: str) -> str:
+    """A sentence as it is shown: no citation ids, no bullet."""
+    return _BULLET.sub("", _CITATION.sub("", text)).strip()
+
+
+def cut_excerpt(
+    body: str, sentences: Sequence[Sentence], *, tokens: int
+) -> tuple[str, tuple[int, int]]:
+    """Text of at most `tokens` around the best sentence, and where it stands in the body."""
+    limit = min(tokens, EXCERPT_TOKENS)
+    if not sentences or limit <= 0:
+        return "", (0, 0)
+    first, last = _window(sentences, limit=limit)
+    start, end = sentences[first].start, sentences[last].end
+    text = clean(body[start:end])
+    if count_tokens(text) <= limit:
+        return text, (start, end)
+    shortened = truncate(text, limit)
+    return shortened, (start, min(end, start + len(shortened)))
+
+
+def _window(sentences: Sequence[Sentence], *, limit: int) -> tuple[int, int]:
+    """From the best sentence outwards, what follows before what precedes, within the limit."""
+    costs = [count_tokens(sentence.text) for sentence in sentences]
+    best = max(range(len(sentences)), key=lambda i: (max(sentences[i].shares, default=0), -i))
+    first = last = best
+    left = limit - costs[best]
+    while True:
+        if last + 1 < len(sentences) and costs[last + 1] <= left:
+            last += 1
+            left -= costs[last]
+        elif first > 0 and costs[first - 1] <= left:
+            first -= 1
+            left -= costs[first]
+        else:
+            return first, last

@@ -1,0 +1,146 @@
+"""Stage 8: is the evidence enough, question by question, and what is missing?"""
+
+from collections.abc import Sequence
+
+from retrieval.stages.calibration import LOW_BELOW, NONE_BELOW, level_of
+from retrieval.stages.candidates import Candidates
+from retrieval.stages.next_source import suggest_source
+from retrieval.types import (
+    FoundGap,
+    GapKind,
+    Hydrated,
+    Intent,
+    Judgement,
+    Lookups,
+    NextSource,
+    Question,
+    QuestionCoverage,
+)
+from holamem.text.segment import query_terms
+
+# A name that no document holds: whatever else matches, it is about something else.
+UNKNOWN_NAME_CAP = 0.35
+# Evidence of this share of the best one's support belongs to the answer too.
+SUPPORT_SHARE = 0.6
+# A leaf that was admitted with less confidence than this is no firm ground.
+FIRM_CONFIDENCE = 0.55
+
+
+def judge(
+    evidence: Sequence[Hydrated],
+    *,
+    candidates: Candidates,
+    intent: Intent,
+    known: Lookups,
+    found_outside: bool,
+) -> Judgement:
+    """`found_outside`: nothing matched in the request's time range, but something does outside."""
+    per_question = tuple(
+        _coverage(index, question, evidence=evidence, candidates=candidates, intent=intent)
+        for index, question in enumerate(candidates.questions)
+    )
+    gaps = [
+        _gap(index, coverage, evidence=evidence, candidates=candidates, source=source, outside=found_outside)
+        for index, coverage in enumerate(per_question)
+        for source in [suggest_source(coverage.question, known=known, evidence=evidence)]
+    ]
+    found = tuple(gap for gap in gaps if gap is not None)
+    score = sum(item.score for item in per_question) / len(per_question)
+    return Judgement(
+        level=level_of(score),
+        score=score,
+        per_question=per_question,
+        gaps=found,
+        next_source=found[0].suggested_source if found else None,
+    )
+
+
+def _coverage(
+    index: int,
+    question: Question,
+    *,
+    evidence: Sequence[Hydrated],
+    candidates: Candidates,
+    intent: Intent,
+) -> QuestionCoverage:
+    timely = [item for item in evidence if item.in_time[index]]
+    best = max((item.supports[index] for item in timely), default=0.0)
+    score = min(best, _cap(question, candidates=candidates, intent=intent))
+    floor = max(SUPPORT_SHARE * best, NONE_BELOW)
+    ids = tuple(item.evidence_id for item in timely if item.supports[index] >= floor)
+    return QuestionCoverage(question.text, level_of(score), round(score, 4), ids)
+
+
+def _cap(question: Question, *, candidates: Candidates, intent: Intent) -> float:
+    known = {match.name.casefold() for match in intent.entities}
+    for name in question.names:
+        terms = query_terms(name)
+        unheard = terms and all(candidates.frequency_of(term) == 0 for term in terms)
+        if unheard and name not in known and set(terms) <= set(candidates.terms):
+            return UNKNOWN_NAME_CAP
+    return 1.0
+
+
+def _gap(
+    index: int,
+    coverage: QuestionCoverage,
+    *,
+    evidence: Sequence[Hydrated],
+    candidates: Candidates,
+    source: NextSource,
+    outside: bool,
+) -> FoundGap | None:
+    reading = _gap_kind(index, coverage, evidence=evidence, outside=outside)
+    if reading is None:
+        return None
+    kind, reason = reading
+    question = candidates.questions[index]
+    vector = candidates.vectors[index] if index < len(candidates.vectors) else None
+    return FoundGap(
+        question=question.text,
+        kind=kind,
+        reason=reason,
+        suggested_source=source,
+        terms=question.topic_terms or question.terms,
+        vector=vector,
+        names=question.names,
+    )
+
+
+def _gap_kind(
+    index: int, coverage: QuestionCoverage, *, evidence: Sequence[Hydrated], outside: bool
+) -> tuple[GapKind, str] | None:
+    answering = [item for item in evidence if item.evidence_id in coverage.evidence_ids]
+    if coverage.score < LOW_BELOW:
+        untimely = [item.supports[index] for item in evidence if not item.in_time[index]]
+        if outside or max(untimely, default=0.0) >= LOW_BELOW:
+            return "outside_time_range", "Memory speaks of this, but not in the time asked about."
+        return "missing", _missing_reason(coverage)
+    conflict = conflicting_pair(answering)
+    if conflict is not None:
+        first, second = conflict
+        return (
+            "conflicting",
+            f"{first.evidence_id} and {second.evidence_id} are both current and disagree.",
+        )
+    if all(item.stale for item in answering):
+        return "stale", "What memory has on this is past the time for which it holds."
+    if max(item.row.confidence for item in answering) < FIRM_CONFIDENCE:
+        return "low_confidence", "What memory has on this was stored with little confidence."
+    return None
+
+
+def _missing_reason(coverage: QuestionCoverage) -> str:
+    if coverage.level == "none":
+        return "Memory holds nothing about this."
+    return "What memory holds is only loosely related to this."
+
+
+def conflicting_pair(items: Sequence[Hydrated]) -> tuple[Hydrated, Hydrated] | None:
+    """Two answers that stand for the same subject in one tree with different words."""
+    by_node = {item.row.node_id: item for item in items}
+    for item in items:
+        for other in item.row.conflicts:
+            if other in by_node:
+                return item, by_node[other]
+    return None

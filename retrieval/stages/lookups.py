@@ -1,0 +1,118 @@
+"""Statement 1: the workspace's names for what the request speaks of.
+
+Raw SQL: one round trip for entities, trees and providers, and the match runs the other way
+round (which stored names occur in the query?), for which the ORM has no expression.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from holamem.database.scope import workspace_scope
+from holamem.text.languages import has_han
+from holamem.text.normalise import normalise_name
+from retrieval.definitions import RetrieveRequest
+from retrieval.types import EntityMatch, Lookups, Provider, Scopes
+from workspaces.index.search import scope_list
+from workspaces.models.tenancy import Workspace
+
+MAX_MATCHES = 200
+MAX_ENTITIES = 12
+# Shorter names would be found inside other words.
+SHORTEST_NAME = 2
+
+_STATEMENT = """
+SELECT 'entity', e.id::text, e.name, e.slug, e.type, e.aliases,
+       e.slug = ANY(%(names)s) OR e.normalised_name = ANY(%(folded_names)s)
+       OR e.aliases && %(raw_names)s::varchar[]
+  FROM (SELECT * FROM workspaces_entity
+         WHERE workspace_id = %(workspace)s {scope} AND NOT is_system) e
+ WHERE strpos(%(query)s, e.normalised_name) > 0
+    OR e.slug = ANY(%(names)s) OR e.normalised_name = ANY(%(folded_names)s)
+    OR EXISTS (SELECT 1 FROM unnest(e.aliases) alias
+                WHERE strpos(%(plain_query)s, lower(alias)) > 0 OR alias = ANY(%(raw_names)s))
+ LIMIT {limit}
+"""
+_TREES = """
+UNION ALL
+SELECT 'tree', t.id::text, t.key, '', '', NULL, true
+  FROM workspaces_tree t
+ WHERE t.workspace_id = %(workspace)s {scope}
+   AND (t.key = ANY(%(trees)s) OR t.id::text = ANY(%(trees)s))
+"""
+_PROVIDERS = """
+UNION ALL
+(SELECT 'provider', NULL, t.provider, t.account, '', NULL, false
+   FROM workspaces_tree t
+  WHERE t.workspace_id = %(workspace)s {scope} AND t.category = 'integration'
+  ORDER BY t.provider, t.account LIMIT 50)
+UNION ALL
+SELECT 'trees', count(*)::text, '', '', '', NULL, false
+  FROM workspaces_tree t WHERE t.workspace_id = %(workspace)s {scope} AND t.status = 'active'
+"""
+
+
+def look_up(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) -> Lookups:
+    """One statement. A name that the workspace does not know resolves to nothing, not to all."""
+    names = request.entities or []
+    values = {
+        "workspace": workspace.pk,
+        "scopes": scope_list(workspace, scopes),
+        "query": normalise_name(request.query),
+        "plain_query": request.query.lower(),
+        "names": [name.lower() for name in names],
+        "folded_names": [normalise_name(name) for name in names],
+        "raw_names": names,
+        "trees": request.tree_filter or [],
+    }
+    scope = "" if isinstance(scopes, str) else "AND scope_id = ANY(%(scopes)s::uuid[])"
+    statement = f"({_STATEMENT}){_TREES}{_PROVIDERS}".replace("{scope}", scope)
+    with workspace_scope(workspace, scopes), connection.cursor() as cursor:
+        cursor.execute(statement.replace("{limit}", str(MAX_MATCHES)), values)
+        rows = cursor.fetchall()
+    return _lookups(rows, request=request)
+
+
+def _lookups(rows: Sequence[tuple[Any, ...]], *, request: RetrieveRequest) -> Lookups:
+    by_kind: dict[str, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        by_kind.setdefault(row[0], []).append(row)
+    entities = by_kind.get("entity", [])
+    return Lookups(
+        entities=mentioned_entities(entities, query=request.query),
+        tree_ids=_resolved(by_kind.get("tree", []), request.tree_filter),
+        entity_ids=_resolved([row for row in entities if row[6]], request.entities),
+        providers=tuple(Provider(row[2], row[3]) for row in by_kind.get("provider", [])),
+        trees=int(by_kind["trees"][0][1]),
+    )
+
+
+def _resolved(
+    rows: Sequence[tuple[Any, ...]], asked: Sequence[str] | None
+) -> tuple[UUID, ...] | None:
+    return None if asked is None else tuple(sorted(UUID(row[1]) for row in rows))
+
+
+def mentioned_entities(rows: Sequence[tuple[Any, ...]], *, query: str) -> tuple[EntityMatch, ...]:
+    """Rows whose name or alias stands in the query as a word; the longest names come first."""
+    folded = normalise_name(query)
+    found = []
+    for _, entity_id, name, slug, kind, aliases, _ in rows:
+        matched = [n for n in (name, *(aliases or ())) if stands_in(normalise_name(n), folded)]
+        if matched:
+            length = max(len(normalise_name(n)) for n in matched)
+            found.append((-length, name, EntityMatch(UUID(entity_id), name, slug, kind)))
+    found.sort(key=lambda item: (item[0], item[1], item[2].entity_id))
+    return tuple(match for _, _, match in found[:MAX_ENTITIES])
+
+
+def stands_in(name: str, folded: str) -> bool:
+    """Whether the name occurs in the text as a word of its own; Chinese has no word ends."""
+    if len(name) < SHORTEST_NAME:
+        return False
+    if has_han(name):
+        return name in folded
+    return re.search(rf"(?<![a-z0-9]){re.escape(name)}(?:s|'s)?(?![a-z0-9])", folded) is not None

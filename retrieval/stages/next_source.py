@@ -1,0 +1,54 @@
+"""Where to look for what memory does not know, by what the question speaks of."""
+
+from collections.abc import Sequence
+
+from holamem.text.normalise import normalise_name
+from retrieval.stages import cues
+from retrieval.stages.lookups import stands_in
+from retrieval.types import Hydrated, Lookups, NextSource
+
+
+def suggest_source(
+    question: str, *, known: Lookups, evidence: Sequence[Hydrated]
+) -> NextSource:
+    """The narrowest source first: a connected system, local files, the session, the web, a person."""
+    provider = _provider_for(question, known=known)
+    if provider is not None:
+        return NextSource(
+            f"integration:{provider}", provider, f"The question is about what {provider} holds."
+        )
+    for pattern, kind, name, reason in (
+        (cues.SESSION_SOURCE, "session", "current session", "It was said in this session."),
+        (cues.LOCAL_SOURCE, "local", "workspace files", "Files of the workspace may hold it."),
+        (cues.WEB_SOURCE, "web", "web", "It is public and changes outside of memory."),
+    ):
+        if pattern.search(question):
+            return NextSource(kind, name, reason)
+    return NextSource("person", _person(evidence), "Nobody has told memory; a person may know.")
+
+
+def source_of(item: Hydrated) -> NextSource:
+    """Where a fact can be verified: the system it came from, or who said it."""
+    if item.row.provider:
+        name = item.row.provider
+        return NextSource(f"integration:{name}", name, f"The fact was fetched from {name}.")
+    known = suggest_source(item.row.title, known=Lookups(), evidence=[item])
+    return NextSource(known.kind, known.name, "The fact must be verified before it is used.")
+
+
+def _provider_for(question: str, *, known: Lookups) -> str | None:
+    folded = normalise_name(question)
+    names = [item.provider for item in known.providers]
+    for name in names:
+        if stands_in(normalise_name(name), folded):
+            return name
+    for pattern, providers in cues.PROVIDER_TOPICS:
+        if pattern.search(question):
+            return next((name for name in names if name.lower() in providers), None)
+    return None
+
+
+def _person(evidence: Sequence[Hydrated]) -> str:
+    """Who spoke of the nearest thing; a plain word when nobody did."""
+    actors = (item.row.actor for item in evidence if item.row.actor)
+    return next((actor for actor in actors if actor not in ("assistant", "tool")), "user")

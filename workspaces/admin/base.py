@@ -1,0 +1,81 @@
+"""What all admin pages share: staff see their own tenants, and memory is never edited here."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import ForeignKey, Model, QuerySet
+from django.http import HttpRequest
+
+# Generic for the type checker only: the classes of Django themselves are not.
+if TYPE_CHECKING:
+    AnyModelAdmin = admin.ModelAdmin[Any]
+    AnyModelForm = forms.ModelForm[Any]
+else:
+    AnyModelAdmin = admin.ModelAdmin
+    AnyModelForm = forms.ModelForm
+
+# How rows of each model that a form may point to lead to their tenant.
+TENANT_PATHS = {
+    "tenant": "pk",
+    "workspace": "tenant",
+    "end_user": "workspace__tenant",
+}
+
+
+def tenant_ids(user: AbstractBaseUser | AnonymousUser) -> list[Any]:
+    return list(user.memberships.values_list("tenant_id", flat=True))  # type: ignore[union-attr]
+
+
+class TenantAdmin(AnyModelAdmin):
+    """Superusers see all rows; other staff see those of the tenants that they belong to.
+
+    `tenant_path` leads from the model to its tenant; empty means installation-wide rows, which
+    only superusers see.
+    """
+
+    tenant_path: ClassVar[str] = "workspace__tenant"
+    list_per_page = 50
+    show_full_result_count = False  # a second count over the whole table for each page
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        if request.user.is_superuser:  # type: ignore[union-attr]
+            return rows
+        if not self.tenant_path:
+            return rows.none()
+        return rows.filter(**{f"{self.tenant_path}__in": tenant_ids(request.user)})
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Any staff may look, since the queryset holds only what is theirs."""
+        user = request.user
+        return bool(user.is_active and user.is_staff) and (
+            user.is_superuser or bool(self.tenant_path)  # type: ignore[union-attr]
+        )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """A form never offers, nor accepts, what belongs to another tenant."""
+        path = TENANT_PATHS.get(db_field.name)
+        if path and not request.user.is_superuser:  # type: ignore[union-attr]
+            rows = db_field.related_model._default_manager.all()
+            kwargs["queryset"] = rows.filter(**{f"{path}__in": tenant_ids(request.user)})
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+
+class ReadOnlyAdmin(TenantAdmin):
+    """For rows that only domain functions write."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

@@ -1,0 +1,38 @@
+"""Bearer keys: the only way into the API."""
+
+from rest_framework import exceptions
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from workspaces.services.principals import AuthenticationFailed, Principal, authenticate_key
+
+SCHEME = "bearer"
+MAX_TOKEN_CHARACTERS = 200
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """`Authorization: Bearer hm_<prefix>_<secret>`; `request.user` becomes the Principal."""
+
+    def authenticate(self, request: Request) -> tuple[Principal, None] | None:
+        header = request.META.get("HTTP_AUTHORIZATION", "")
+        if not header:
+            return None
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != SCHEME or not token or len(token) > MAX_TOKEN_CHARACTERS:
+            raise exceptions.AuthenticationFailed(
+                "The Authorization header must be `Bearer <key>`.", code="key_invalid"
+            )
+        try:
+            return authenticate_key(token), None
+        except AuthenticationFailed as error:
+            raise _as_http(error) from error
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="holamem"'
+
+
+def _as_http(error: AuthenticationFailed) -> exceptions.APIException:
+    """A suspended tenant is known but may do nothing: 403; all other failures are 401."""
+    if error.code == "tenant_suspended":
+        return exceptions.PermissionDenied(error.message, code=error.code)
+    return exceptions.AuthenticationFailed(error.message, code=error.code)

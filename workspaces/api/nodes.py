@@ -1,0 +1,59 @@
+"""One leaf or one summary."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from holamem.errors import NotFound
+from holamem.http.openapi import operation
+from workspaces.access import HIDDEN_LEAVES
+from workspaces.api.base import WorkspaceView
+from workspaces.api.serializers_memory import (
+    HistorySerializer,
+    LeafSerializer,
+    SummarySerializer,
+)
+from workspaces.models.trees import SummaryNode
+from workspaces.services.node_view import NodeView, Version, node_view
+
+HIDDEN = (*HIDDEN_LEAVES, SummaryNode.Status.QUARANTINED)
+
+
+class NodeApiView(WorkspaceView):
+    """Leaves and summaries have separate addresses: an id of the other kind is a 404.
+
+    So is an erased leaf, and a summary that may still speak of what was forgotten.
+    """
+
+    def node(self, node_id: UUID, *, kind: str) -> NodeView:
+        found = node_view(self.workspace, scopes=self.id_scopes, node_id=node_id)
+        if found.node.kind != kind or found.node.status in HIDDEN:
+            raise NotFound("There is no such node.")
+        return found
+
+
+class LeafView(NodeApiView):
+    @operation("leaves_get", summary="Look at one leaf", answers={200: LeafSerializer})
+    def get(self, request: Request, ws: str, leaf_id: UUID) -> Response:
+        """A source leaf with its text, its place in the tree and the events behind it."""
+        return Response(LeafSerializer(self.node(leaf_id, kind="leaf")).data)
+
+
+class LeafHistoryView(NodeApiView):
+    @operation(
+        "leaves_history", summary="How a leaf's subject changed", answers={200: HistorySerializer}
+    )
+    def get(self, request: Request, ws: str, leaf_id: UUID) -> Response:
+        """What this leaf superseded and what superseded it, newest first."""
+        found = self.node(leaf_id, kind="leaf")
+        alone = [Version(found.node, None)]
+        shown = {"leaf_id": leaf_id, "results": found.history or alone}
+        return Response(HistorySerializer(shown).data)
+
+
+class SummaryView(NodeApiView):
+    @operation("summaries_get", summary="Look at one summary", answers={200: SummarySerializer})
+    def get(self, request: Request, ws: str, summary_id: UUID) -> Response:
+        """A sealed summary with its text and its children. Quarantined ones are not shown."""
+        return Response(SummarySerializer(self.node(summary_id, kind="summary")).data)

@@ -1,0 +1,25 @@
+"""How the OpenAPI document learns of keys, query parameters and bodies."""
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+
+
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "workspaces.api.authentication.ApiKeyAuthentication"
+    name = "apiKey"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "hm_<prefix>_<secret>"}
+
+
+class OperationSchema(AutoSchema):
+    """Takes the parameters and the body of an operation from the view's own tables."""
+
+    def get_override_parameters(self) -> list[Any]:
+        query = self.view.queries.get(self.method)
+        return [] if query is None else [query]
+
+    def get_request_serializer(self) -> Any:
+        return self.view.bodies.get(self.method)

@@ -1,0 +1,97 @@
+"""Trees and entities."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from holamem.database.scope import workspace_scope
+from holamem.http.openapi import operation
+from workspaces import access
+from workspaces.api.base import UserQuery, WorkspaceView
+from workspaces.api.pagination import page_answer, wanted_slice
+from workspaces.api.serializers_memory import (
+    EntityListQuery,
+    EntityPageSerializer,
+    EntitySerializer,
+    SealRequestedSerializer,
+    TreeListQuery,
+    TreePageSerializer,
+    TreeSerializer,
+)
+from workspaces.services.listing import list_entities, list_trees, tree_line
+from workspaces.services.topology import request_seal
+
+
+class TreesView(WorkspaceView):
+    queries = {"GET": TreeListQuery}
+
+    @operation("trees_list", summary="List trees", answers={200: TreePageSerializer})
+    def get(self, request: Request, ws: str) -> Response:
+        """Trees that hold leaves, oldest first. With `user_id` that end user's trees as well."""
+        listed = list_trees(
+            self.workspace,
+            scopes=self.selection().scopes,
+            wanted=wanted_slice(request, params=self.params, owner=self.workspace.id),
+            category=self.params.get("category"),
+        )
+        return Response(
+            page_answer(
+                request,
+                listed=listed,
+                owner=self.workspace.id,
+                show=lambda row: dict(TreeSerializer(row).data),
+            )
+        )
+
+
+class TreeView(WorkspaceView):
+    queries = {"GET": UserQuery}
+
+    @operation("trees_get", summary="Look at one tree", answers={200: TreeSerializer})
+    def get(self, request: Request, ws: str, key: str) -> Response:
+        """A tree by its key, such as `interaction:alice`. A key exists once per end user."""
+        return self.answer(key)
+
+    def answer(self, key: str) -> Response:
+        line = tree_line(self.workspace, scopes=self.selection().scopes, key=key)
+        return Response(TreeSerializer(line).data)
+
+
+class TreeSealView(TreeView):
+    """A tree's own key may end in `:seal`, so reading this address reads that tree."""
+
+    queries = {"GET": UserQuery, "POST": UserQuery}
+
+    @operation("trees_get_named_seal", summary="", answers={}, exclude=True)
+    def get(self, request: Request, ws: str, key: str) -> Response:
+        return self.answer(f"{key}:seal")
+
+    @operation("trees_seal", summary="Seal what is due", answers={202: SealRequestedSerializer})
+    def post(self, request: Request, ws: str, key: str) -> Response:
+        """Queue a pass over the tree: full buffers are sealed, stale summaries replaced."""
+        tree = access.get_tree(self.workspace, scopes=self.selection().scopes, key=key)
+        self.read_no_body(request)
+        with workspace_scope(self.workspace, self.id_scopes):
+            request_seal(self.workspace, tree=tree)
+        return Response({"tree_id": str(tree.id), "status": "queued"}, status=202)
+
+
+class EntitiesView(WorkspaceView):
+    queries = {"GET": EntityListQuery}
+
+    @operation("entities_list", summary="List entities", answers={200: EntityPageSerializer})
+    def get(self, request: Request, ws: str) -> Response:
+        """What the memory is about, oldest first, with names and aliases."""
+        listed = list_entities(
+            self.workspace,
+            scopes=self.selection().scopes,
+            wanted=wanted_slice(request, params=self.params, owner=self.workspace.id),
+            type=self.params.get("type"),
+        )
+        return Response(
+            page_answer(
+                request,
+                listed=listed,
+                owner=self.workspace.id,
+                show=lambda row: dict(EntitySerializer(row).data),
+            )
+        )

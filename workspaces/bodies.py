@@ -1,0 +1,154 @@
+"""Markdown bodies on disk: the authority for long text.
+
+A body is YAML front matter and then the markdown. It is written before its row commits, never
+edited, and checked against the row's sha256 when it is read.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import yaml
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import FileSystemStorage, Storage, storages
+
+from holamem.errors import HolamemError
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+TEMPORARY_SUFFIX = ".tmp"
+_FRONT_MATTER = re.compile(rb"\A---\n.*?\n---\n", re.DOTALL)
+
+
+class BodyMissing(HolamemError):
+    code = "body_missing"
+
+
+class BodyCorrupt(HolamemError):
+    code = "body_corrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBody:
+    """`size` in bytes; `sha256` over the whole file."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+class DurableFileStorage(FileSystemStorage):
+    """Local disk with atomic and durable writes: a reader sees the whole file or none of it."""
+
+    def __init__(self, location: str | Path | None = None) -> None:
+        super().__init__(
+            location=location,
+            file_permissions_mode=FILE_MODE,
+            directory_permissions_mode=DIRECTORY_MODE,
+        )
+
+    def _save(self, name: str, content: File) -> str:
+        target = Path(self.path(name))
+        make_directories(target.parent)
+        temporary = target.with_name(f"{target.name}.{uuid4().hex}{TEMPORARY_SUFFIX}")
+        try:
+            write_and_sync(temporary, b"".join(content.chunks()))
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+        sync_directory(target.parent)
+        return name
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        """Names come from ids: the same name is the same body, written again."""
+        return name
+
+
+def write_and_sync(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path, flags, FILE_MODE), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    """A rename is atomic, but durable only once its directory is synced."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directories(path: Path) -> None:
+    """Make the missing directories from the top, syncing each new entry in its parent."""
+    missing = []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for directory in reversed(missing):
+        directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+        sync_directory(directory.parent)
+
+
+def body_storage() -> Storage:
+    return storages["bodies"]
+
+
+def render_body(front_matter: Mapping[str, object], markdown: str) -> bytes:
+    head = yaml.safe_dump(dict(front_matter), allow_unicode=True, sort_keys=False)
+    return f"---\n{head}---\n{markdown}".encode()
+
+
+def write_body(path: str, *, front_matter: Mapping[str, object], markdown: str) -> WrittenBody:
+    """Durably write one body. Raises OSError when the disk refuses; nothing is left then."""
+    data = render_body(front_matter, markdown)
+    body_storage().save(path, ContentFile(data))
+    return WrittenBody(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+
+
+def copy_body(source: str, target: str) -> None:
+    """The same bytes under a second path."""
+    body_storage().save(target, ContentFile(read_bytes(source)))
+
+
+def delete_bodies(paths: Sequence[str]) -> None:
+    for path in paths:
+        body_storage().delete(path)
+
+
+def read_bytes(path: str, *, sha256: str | None = None) -> bytes:
+    try:
+        with body_storage().open(path, "rb") as file:
+            data: bytes = file.read()
+    except FileNotFoundError as error:
+        raise BodyMissing("The body of this node is missing.") from error
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise BodyCorrupt("The body of this node does not match its hash.")
+    return data
+
+
+def read_markdown(path: str, *, sha256: str | None = None) -> str:
+    """The markdown after the front matter. Raises BodyMissing or BodyCorrupt."""
+    data = read_bytes(path, sha256=sha256)
+    try:
+        return _FRONT_MATTER.sub(b"", data, count=1).decode()
+    except UnicodeDecodeError as error:
+        raise BodyCorrupt("The body of this node is not UTF-8.") from error
+
+
+def read_front_matter(path: str) -> dict[str, object]:
+    """The ids and facts in a body's head; empty when there is none."""
+    match = _FRONT_MATTER.match(read_bytes(path))
+    if match is None:
+        return {}
+    loaded = yaml.safe_load(match.group(0).strip(b"-\n"))
+    return loaded if isinstance(loaded, dict) else {}

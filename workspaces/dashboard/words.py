@@ -1,0 +1,190 @@
+"""The word, glyph and tone that stand for each code; glyphs carry what colour alone would."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+CURRENT, STALE, PAST, GAP, FAILED = "●", "◐", "○", "◇", "▲"
+TONES = {CURRENT: "current", STALE: "stale", PAST: "past", GAP: "stale", FAILED: "failed"}
+
+GLYPHS = {
+    # leaves
+    "active": CURRENT, "superseded": PAST, "inactive": PAST, "erasing": FAILED, "erased": PAST,
+    # summaries
+    "sealed": CURRENT, "stale": STALE, "quarantined": FAILED, "retired": PAST,
+    # events
+    "received": STALE, "processing": STALE, "processed": CURRENT, "failed": FAILED, "dead": FAILED,
+    # jobs
+    "ready": STALE, "running": STALE, "done": CURRENT, "parked": FAILED, "cancelled": PAST,
+    # outcomes of a chunk
+    "pending": STALE, "rejected": PAST, "created": CURRENT, "superseding": CURRENT,
+    "noop_duplicate": PAST,
+    # gaps
+    "open": GAP, "answered": CURRENT, "dismissed": PAST, "missing": GAP, "conflicting": FAILED,
+    "low_confidence": GAP, "outside_time_range": GAP,
+    # coverage
+    "none": GAP, "low": GAP, "medium": STALE, "high": CURRENT,
+    # freshness
+    "fresh": CURRENT, "current": CURRENT, "recent": CURRENT, "aging": STALE, "past": PAST,
+}  # fmt: skip
+
+WORDS = {
+    "interaction": _("interaction"),
+    "integration": _("integration"),
+    "leaf": _("leaf"),
+    "summary": _("summary"),
+    "active": _("current"),
+    "superseded": _("superseded"),
+    "inactive": _("forgotten"),
+    "erasing": _("being erased"),
+    "erased": _("erased"),
+    "sealed": _("sealed"),
+    "stale": _("stale"),
+    "quarantined": _("withheld"),
+    "retired": _("replaced"),
+    "received": _("received"),
+    "processing": _("processing"),
+    "processed": _("processed"),
+    "failed": _("failed"),
+    "dead": _("given up"),
+    "ready": _("waiting"),
+    "running": _("running"),
+    "done": _("done"),
+    "parked": _("parked"),
+    "cancelled": _("cancelled"),
+    "pending": _("not judged yet"),
+    "rejected": _("not kept"),
+    "created": _("new leaf"),
+    "superseding": _("new leaf, supersedes an older one"),
+    "noop_duplicate": _("known already"),
+    "match_existing": _("matched an existing entity"),
+    "create_new": _("made a new entity"),
+    "fallback": _("uncategorized"),
+    "open": pgettext_lazy("gap", "open"),
+    "answered": _("answered"),
+    "dismissed": _("dismissed"),
+    "missing": _("missing"),
+    "conflicting": _("conflicting"),
+    "low_confidence": _("low confidence"),
+    "outside_time_range": _("outside the time range"),
+    "none": pgettext_lazy("coverage", "none"),
+    "low": pgettext_lazy("coverage", "low"),
+    "medium": pgettext_lazy("coverage", "medium"),
+    "high": pgettext_lazy("coverage", "high"),
+    "fresh": _("fresh"),
+    "recent": _("recent"),
+    "aging": _("aging"),
+    "past": _("past"),
+    # kinds of events
+    "user_message": _("user message"),
+    "assistant_turn": _("assistant turn"),
+    "tool_result": _("tool result"),
+    "accepted_preference": _("accepted preference"),
+    "accepted_identity": _("accepted identity"),
+    "distilled_statement": _("distilled statement"),
+    "integration_record": _("integration record"),
+    "document_revision": _("document revision"),
+    "sync_item": _("sync item"),
+    # reasons of an admission
+    "accepted": _("vouched for by the caller"),
+    "no_execution": _("claims an action without a tool result"),
+    "failed_tool": _("the tool call failed"),
+    "restated": _("only restates the user"),
+    "recalled": _("came out of memory itself"),
+    "source_record": _("record of a connected source"),
+    "too_vague": _("too vague to keep"),
+    "question": _("a question"),
+    "acknowledgement": _("an acknowledgement"),
+    "small_talk": _("small talk"),
+    "plan": _("a plan, not a fact"),
+    "hypothetical": _("hypothetical"),
+    "request": _("a request"),
+    "advice": _("advice"),
+    # topics of jobs
+    "event.received": _("judge an event"),
+    "tree.dirty": _("seal a tree"),
+    "node.created": _("index a node"),
+    "node.indexed": _("check open gaps"),
+    "node.retired": _("remove a node from the index"),
+    "entity.changed": _("update an entity"),
+    "erase": _("erase"),
+    # types of entities
+    "person": _("person"),
+    "project": _("project"),
+    "workflow": _("workflow"),
+    "preference": _("preference"),
+    "identity": _("identity"),
+    "customer": _("customer"),
+    "system": _("system"),
+    "topic": _("topic"),
+    # facts of a node
+    "observed_at": _("Observed"),
+    "created_at": _("Created"),
+    "valid_until": _("Valid until"),
+    "confidence": _("Confidence"),
+    "verification_policy": _("Verification"),
+    "verify_before_use": _("verify before use"),
+    "verify_if_stale": _("verify if stale"),
+    "staleness_policy": _("Staleness"),
+    "stable": _("stable"),
+    "decays": _("decays"),
+    "stale_after_days": _("Stale after (days)"),
+    "trust": _("Trust"),
+    "language": _("Language"),
+    "origin_kind": _("Origin"),
+    "actor": _("Said by"),
+    "subject_key": _("Subject"),
+    "level": _("Level"),
+    "height": _("Height"),
+    "leaf_count": _("Leaves"),
+    "time_range_start": _("From"),
+    "time_range_end": _("To"),
+    "sealed_at": _("Sealed"),
+    "retired_at": _("Replaced at"),
+    "provisional": _("Provisional"),
+    "model": _("Model"),
+    "body_sha256": _("Body SHA-256"),
+    "fingerprint": _("Fingerprint"),
+    "child_set_sha256": _("Child set SHA-256"),
+    "user": _("user"),
+    "assistant": _("assistant"),
+    "tool": _("tool"),
+    "en": _("English"),
+    "zh": _("Chinese"),
+    # retrieval
+    "fact_lookup": _("look up a fact"),
+    "procedure_lookup": _("look up a procedure"),
+    "briefing": _("briefing"),
+    "planning": _("planning"),
+    "delta": _("what changed"),
+    "auto": _("automatic"),
+    "broad_summary": _("broad summary"),
+    "exact_evidence": _("exact evidence"),
+    "answer_from_memory": _("answer from memory"),
+    "verify_live_state": _("verify the live state"),
+    "ask_user": _("ask the user"),
+    "search_source": _("search a source"),
+    "memory": _("memory"),
+    "session": _("session"),
+    "local": _("local files"),
+    "web": _("web"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    glyph: str
+    word: str
+    tone: str
+
+
+def word_for(code: object) -> str:
+    """The translated word of a code; an unknown one is shown with spaces for underscores."""
+    known = WORDS.get(str(code))
+    return str(known) if known is not None else str(code).replace("_", " ")
+
+
+def chip_for(code: str) -> Chip:
+    glyph = GLYPHS.get(code, PAST)
+    return Chip(glyph, word_for(code), TONES[glyph])

@@ -1,0 +1,54 @@
+"""The embedding model in use, and the vectors of texts that are being stored."""
+
+import logging
+from functools import lru_cache
+
+from holamem.database.scope import system_scope
+from holamem.errors import HolamemError, ProviderError
+from holamem.providers.registry import embedder
+from workspaces.models.index import EmbeddingModel
+
+logger = logging.getLogger(__name__)
+
+
+class EmbeddingMismatch(HolamemError):
+    """The configured model is not the one whose vectors are stored."""
+
+    code = "embedding_mismatch"
+
+
+@lru_cache(maxsize=1)
+def current_model() -> EmbeddingModel:
+    """The stored model, recorded on first use. Raises EmbeddingMismatch."""
+    client = embedder()
+    with system_scope():
+        model, _ = EmbeddingModel.objects.get_or_create(
+            is_current=True,
+            defaults={"name": client.model_name, "dimension": client.dimension},
+        )
+    check_model(model, name=client.model_name, dimension=client.dimension)
+    return model
+
+
+def check_model(model: EmbeddingModel, *, name: str, dimension: int) -> None:
+    if (model.name, model.dimension) != (name, dimension):
+        raise EmbeddingMismatch(
+            f"The stored vectors are of {model.name} ({model.dimension} dimensions), but the"
+            f" configured model is {name} ({dimension}). Set HOLAMEM_EMBEDDING and"
+            " HOLAMEM_EMBEDDING_MODEL back, or run `manage.py reembed`."
+        )
+
+
+def passage_text(*, text: str, actor: str) -> str:
+    """What is embedded for a leaf: who said it matters in a conversation."""
+    return f"{actor}: {text}" if actor else text
+
+
+def embed_passage(text: str) -> list[float] | None:
+    """A vector for storing, or None while the provider is out: text search works without."""
+    try:
+        vectors = embedder().embed_passages([text])
+    except ProviderError as error:
+        logger.warning("embedding.failed", extra={"code": error.code})
+        return None
+    return vectors[0] or None

@@ -1,0 +1,128 @@
+"""Writing the search index: derived rows, put in the transaction of the node or soon after."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from holamem.ids import new_id
+from holamem.text.segment import terms_with_positions, to_tsvector_literal
+from workspaces.models.index import EmbeddingModel, LexemeEntry, VectorEntry
+from workspaces.models.tenancy import Workspace
+from workspaces.models.trees import SourceLeaf, SummaryNode
+
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+
+
+def scope_lexeme(workspace_id: UUID, scope_id: UUID) -> str:
+    """The lexeme that every entry of a scope carries, so that GIN meets tenant and terms."""
+    return f"§{workspace_id.hex}{scope_id.hex}"
+
+
+def date_words(moment: datetime) -> str:
+    """The day as people ask for it, in both languages (measured: dates in the text help)."""
+    month = MONTHS[moment.month - 1]
+    return (
+        f"{moment:%Y-%m-%d} {moment.day} {month} {moment.year}"
+        f" {moment.year}年{moment.month}月{moment.day}日"
+    )
+
+
+def leaf_search_text(*, text: str, actor: str, entity_names: Sequence[str], day: datetime) -> str:
+    return "\n".join([text, actor, *entity_names, date_words(day)])
+
+
+def put_leaf_lexemes(
+    workspace: Workspace, *, leaf: SourceLeaf, text: str, entity_names: Sequence[str]
+) -> None:
+    """In the leaf's own transaction: a committed leaf is findable by text at once."""
+    _put_lexemes(
+        workspace,
+        node=leaf,
+        kind="leaf",
+        text=leaf_search_text(
+            text=text, actor=leaf.actor, entity_names=entity_names, day=leaf.observed_at
+        ),
+    )
+
+
+def put_summary_lexemes(workspace: Workspace, *, node: SummaryNode, text: str) -> None:
+    _put_lexemes(workspace, node=node, kind="summary", text=f"{node.title}\n{text}")
+
+
+def _put_lexemes(
+    workspace: Workspace, *, node: SourceLeaf | SummaryNode, kind: str, text: str
+) -> None:
+    terms = terms_with_positions(text)
+    literal = to_tsvector_literal(terms, extra=[scope_lexeme(workspace.pk, node.scope_id)])
+    # The literal carries positions (term frequencies), which no ORM expression can build.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO workspaces_lexemeentry (id, workspace_id, scope_id, node_id, tree_id,"
+            " kind, status, length, lexemes)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::tsvector)"
+            " ON CONFLICT (workspace_id, node_id) DO UPDATE"
+            " SET status = EXCLUDED.status, length = EXCLUDED.length, lexemes = EXCLUDED.lexemes",
+            [
+                new_id(),
+                workspace.pk,
+                node.scope_id,
+                node.id,
+                node.tree_id,
+                kind,
+                node.status,
+                len(terms),
+                literal,
+            ],
+        )
+
+
+def put_vector(
+    workspace: Workspace,
+    *,
+    node: SourceLeaf | SummaryNode,
+    model: EmbeddingModel,
+    vector: Sequence[float],
+) -> None:
+    """Insert or replace the node's vector (unit length, the model's dimension)."""
+    VectorEntry.objects.update_or_create(
+        workspace=workspace,
+        node_id=node.id,
+        defaults={
+            "scope_id": node.scope_id,
+            "tree_id": node.tree_id,
+            "kind": "leaf" if isinstance(node, SourceLeaf) else "summary",
+            "status": node.status,
+            "model": model,
+            "source_sha256": node.body_sha256,
+            "embedding": list(vector),
+        },
+    )
+
+
+def set_entry_status(workspace: Workspace, *, node_ids: Iterable[UUID], status: str) -> None:
+    """Mirror a node's new status, so that search needs no join to filter by it."""
+    ids = list(node_ids)
+    workspace.vector_entries.filter(node_id__in=ids).update(status=status)
+    workspace.lexeme_entries.filter(node_id__in=ids).update(status=status)
+
+
+def drop_entries(workspace: Workspace, *, node_ids: Iterable[UUID]) -> None:
+    """Remove nodes from search."""
+    ids = list(node_ids)
+    workspace.vector_entries.filter(node_id__in=ids).delete()
+    LexemeEntry.objects.filter(workspace=workspace, node_id__in=ids).delete()

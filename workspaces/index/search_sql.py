@@ -1,0 +1,238 @@
+"""The text of the candidate statement. Only fixed pieces and counters go in; values never do."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workspaces.index.search import NodeFilter
+
+K1 = 1.2
+B = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many terms and vectors there are; `has_prefixes`: some terms match as prefixes."""
+
+    terms: int
+    vectors: int
+    has_prefixes: bool
+    by_scope: bool
+
+    @property
+    def scope(self) -> str:
+        """A condition with a place for the table's alias; row-level security holds without it."""
+        return "AND {0}.scope_id = ANY(%(scopes)s::uuid[])" if self.by_scope else ""
+
+
+def build_statement(shape: Shape, *, where: "NodeFilter") -> str:
+    """Statistics, words, vectors and facets in one statement with named parameters.
+
+    Documents with any of the terms are counted per term (exact document frequencies), scored
+    as BM25 with a term frequency of one, and only the best are opened for real frequencies.
+    """
+    parts = [
+        _statistics(shape.scope),
+        *(_lexical(shape.terms, where=where, scope=shape.scope) if shape.terms else ()),
+        *_nearest(shape.vectors, where=where, scope=shape.scope),
+    ]
+    arms = (["lexical"] if shape.terms else []) + [f"nearest_{i}" for i in range(shape.vectors)]
+    chosen = " UNION ".join(f"SELECT node_id FROM {arm}" for arm in arms)  # noqa: S608 - own names
+    parts.append(f"chosen AS ({chosen or _NO_NODE})")
+    return "WITH " + ",\n".join(parts) + _answer(shape)
+
+
+_NO_NODE = "SELECT NULL::uuid AS node_id WHERE false"
+
+
+def _statistics(scope: str) -> str:
+    return f"""
+statistics AS MATERIALIZED (
+  SELECT count(*) AS documents, coalesce(avg(e.length), 1)::float8 AS mean_length,
+         (SELECT count(*) FROM workspaces_vectorentry v
+           WHERE v.workspace_id = %(workspace)s {scope.format("v")}) AS vectors
+    FROM workspaces_lexemeentry e
+   WHERE e.workspace_id = %(workspace)s {scope.format("e")})"""
+
+
+def _lexical(term_count: int, *, where: "NodeFilter", scope: str) -> list[str]:
+    terms = range(term_count)
+    hits = ", ".join(f"(e.lexemes @@ %(term_{i})s::tsquery)::int AS h{i}" for i in terms)
+    sums = ", ".join(f"coalesce(sum(h{i}), 0)::int AS d{i}" for i in terms)
+    weights = " + ".join(
+        f"m.h{i} * ln(1 + (s.documents - f.d{i} + 0.5) / (f.d{i} + 0.5))" for i in terms
+    )
+    length = f"(1 + {K1} * ({1 - B} + {B} * m.length / s.mean_length))"
+    arms = " UNION ALL ".join(
+        f"""(SELECT m.node_id FROM matched m, frequency f, statistics s
+              WHERE {condition}
+              ORDER BY ({weights}) / {length} DESC, m.node_id LIMIT %({kind}_limit)s)"""
+        for kind, condition in (
+            ("leaf", _leaf_condition("m", where)),
+            ("summary", _summary_condition("m", where)),
+        )
+    )
+    return [
+        f"""
+matched AS MATERIALIZED (
+  SELECT e.node_id, e.tree_id, e.kind, e.status, e.length, {hits}
+    FROM workspaces_lexemeentry e
+   WHERE e.lexemes @@ (%(scope_terms)s::tsquery && %(any_term)s::tsquery)
+     AND e.workspace_id = %(workspace)s {scope.format("e")})""",
+        f"""
+frequency AS MATERIALIZED (SELECT {sums} FROM matched)""",
+        f"""
+lexical AS ({arms})""",
+    ]
+
+
+def _nearest(vector_count: int, *, where: "NodeFilter", scope: str) -> list[str]:
+    """One arm a question; several questions share the places."""
+    return [
+        f"""
+nearest_{index} AS (
+  (SELECT v.node_id FROM workspaces_vectorentry v
+    WHERE v.workspace_id = %(workspace)s {scope.format("v")} AND {_of_model("v")}
+      AND {_leaf_condition("v", where)}
+    ORDER BY v.embedding <=> %(vector_{index})s::halfvec, v.node_id
+    LIMIT %(leaf_limit)s / {vector_count})
+  UNION ALL
+  (SELECT v.node_id FROM workspaces_vectorentry v
+    WHERE v.workspace_id = %(workspace)s {scope.format("v")} AND {_of_model("v")}
+      AND {_summary_condition("v", where)}
+    ORDER BY v.embedding <=> %(vector_{index})s::halfvec, v.node_id
+    LIMIT %(summary_limit)s / {vector_count}))"""
+        for index in range(vector_count)
+    ]
+
+
+def _of_model(alias: str) -> str:
+    # Vectors of another model are not comparable, and of another dimension an error.
+    return f"{alias}.model_id = (SELECT id FROM workspaces_embeddingmodel WHERE name = %(model)s)"
+
+
+def _leaf_condition(alias: str, where: "NodeFilter") -> str:
+    narrow = [f"{alias}.kind = 'leaf'", f"{alias}.status = ANY(%(statuses)s)"]
+    return " AND ".join(narrow + _tree_conditions(alias, where) + _leaf_facets(alias, where))
+
+
+def _summary_condition(alias: str, where: "NodeFilter") -> str:
+    narrow = [f"{alias}.kind = 'summary'", f"{alias}.status IN ('sealed', 'stale')"]
+    return " AND ".join(narrow + _tree_conditions(alias, where) + _summary_facets(alias, where))
+
+
+def _tree_conditions(alias: str, where: "NodeFilter") -> list[str]:
+    conditions = []
+    if where.tree_ids is not None:
+        conditions.append(f"{alias}.tree_id = ANY(%(tree_ids)s::uuid[])")
+    if where.categories is not None:
+        conditions.append(
+            f"{alias}.tree_id IN (SELECT t.id FROM workspaces_tree t"
+            " WHERE t.workspace_id = %(workspace)s AND t.category = ANY(%(categories)s))"
+        )
+    return conditions
+
+
+def _leaf_facets(alias: str, where: "NodeFilter") -> list[str]:
+    """Facets sit on the wide rows, so they are joined only when a filter asks for them."""
+    conditions = [
+        *_between("n.observed_at", "observed", where.observed),
+        *_between("n.created_at", "created", where.created),
+    ]
+    if where.as_of is not None:
+        conditions.append(
+            "n.observed_at <= %(as_of)s AND (n.valid_until IS NULL OR n.valid_until > %(as_of)s)"
+        )
+    if where.labels is not None:
+        conditions.append("n.labels && %(labels)s::varchar[]")
+    if where.entity_ids is not None:
+        conditions.append(
+            "(n.entity_id = ANY(%(entity_ids)s::uuid[]) OR n.id IN ("
+            "SELECT k.leaf_id FROM workspaces_leafentity k WHERE k.workspace_id = %(workspace)s"
+            " AND k.entity_id = ANY(%(entity_ids)s::uuid[])))"
+        )
+    return _joined(alias, "workspaces_sourceleaf", conditions)
+
+
+def _summary_facets(alias: str, where: "NodeFilter") -> list[str]:
+    start, end = where.observed
+    conditions = _between("n.created_at", "created", where.created)
+    if start is not None:
+        conditions.append("n.time_range_end >= %(observed_from)s")
+    if end is not None:
+        conditions.append("n.time_range_start <= %(observed_to)s")
+    if where.as_of is not None:
+        conditions.append("n.time_range_end <= %(as_of)s")
+    if where.labels is not None:
+        conditions.append("n.labels && %(labels)s::varchar[]")
+    if where.entity_ids is not None:
+        conditions.append(
+            "n.tree_id IN (SELECT t.id FROM workspaces_tree t"
+            " WHERE t.workspace_id = %(workspace)s AND t.entity_id = ANY(%(entity_ids)s::uuid[]))"
+        )
+    return _joined(alias, "workspaces_summarynode", conditions)
+
+
+def _between(column: str, name: str, span: tuple[object, object]) -> list[str]:
+    start = [f"{column} >= %({name}_from)s"] if span[0] is not None else []
+    end = [f"{column} <= %({name}_to)s"] if span[1] is not None else []
+    return start + end
+
+
+def _joined(alias: str, table: str, conditions: list[str]) -> list[str]:
+    if not conditions:
+        return []
+    inside = " AND ".join(conditions)
+    return [
+        f"{alias}.node_id IN (SELECT n.id FROM {table} n"  # noqa: S608 - fixed names only
+        f" WHERE n.workspace_id = %(workspace)s AND {inside})"
+    ]
+
+
+def _answer(shape: Shape) -> str:
+    frequencies = (
+        "(SELECT ARRAY[" + ", ".join(f"f.d{i}" for i in range(shape.terms)) + "] FROM frequency f)"
+        if shape.terms
+        else "NULL::int[]"
+    )
+    cosines = ", ".join(
+        f"1 - (v.embedding <=> %(vector_{i})s::halfvec)" for i in range(shape.vectors)
+    )
+    prefix = "OR (t.open AND starts_with(u.lexeme, t.term))" if shape.has_prefixes else ""
+    return f"""
+SELECT s.documents, s.vectors, s.mean_length, {frequencies},
+       c.node_id, CASE WHEN l.id IS NULL THEN 'summary' ELSE 'leaf' END,
+       coalesce(l.tree_id, n.tree_id), coalesce(l.category, n.category),
+       coalesce(l.parent_id, n.parent_id), coalesce(l.status, n.status),
+       coalesce(l.observed_at, n.time_range_start), coalesce(l.observed_at, n.time_range_end),
+       coalesce(l.created_at, n.created_at), l.valid_until, coalesce(e.length, 1),
+       coalesce(l.actor, ''), coalesce(l.session_ref, ''), coalesce(l.confidence, 1),
+       coalesce(l.fingerprint, ''), coalesce(n.height, 0),
+       k.event_id, before.id, after.id, counts.per_term,
+       CASE WHEN v.id IS NULL THEN NULL ELSE ARRAY[{cosines}]::float8[] END, entities.ids
+  FROM statistics s
+  LEFT JOIN chosen c ON true
+  LEFT JOIN workspaces_sourceleaf l ON l.workspace_id = %(workspace)s AND l.id = c.node_id
+  LEFT JOIN workspaces_summarynode n ON n.workspace_id = %(workspace)s AND n.id = c.node_id
+  LEFT JOIN workspaces_lexemeentry e ON e.workspace_id = %(workspace)s AND e.node_id = c.node_id
+  LEFT JOIN workspaces_vectorentry v ON v.workspace_id = %(workspace)s AND v.node_id = c.node_id
+        AND {_of_model("v")}
+  LEFT JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.id = l.chunk_id
+  LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
+        WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
+          AND l.session_ref <> '' AND p.id < k.event_id ORDER BY p.id DESC LIMIT 1) before ON true
+  LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
+        WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
+          AND l.session_ref <> '' AND p.id > k.event_id ORDER BY p.id LIMIT 1) after ON true
+  LEFT JOIN LATERAL (SELECT array_agg(q.times ORDER BY q.position) AS per_term FROM (
+        SELECT t.position, coalesce(sum(array_length(u.positions, 1)), 0)::int AS times
+          FROM unnest(%(terms)s::text[], %(prefixes)s::bool[])
+               WITH ORDINALITY AS t(term, open, position)
+          LEFT JOIN unnest(e.lexemes) AS u(lexeme, positions, weights)
+            ON u.lexeme = t.term {prefix}
+         GROUP BY t.position) q) counts ON true
+  LEFT JOIN LATERAL (SELECT array_agg(q.entity_id) AS ids FROM (
+        SELECT l.entity_id WHERE l.entity_id IS NOT NULL UNION ALL
+        (SELECT x.entity_id FROM workspaces_leafentity x
+          WHERE x.workspace_id = %(workspace)s AND x.leaf_id = l.id ORDER BY x.id)) q
+        ) entities ON true"""

@@ -1,0 +1,57 @@
+"""Title, summary and labels of a leaf, cut from its own text."""
+
+import re
+from collections.abc import Sequence
+
+from workspaces.judging.placeholders import is_placeholder
+from workspaces.judging.reading import flat, sentences
+from workspaces.judging.stopwords import ENGLISH_STOPWORDS
+
+TITLE_CHARACTERS = 80
+SUMMARY_CHARACTERS = 300
+MAX_LABELS = 5
+# A cut at a break is only worth it when most of the room is used.
+MIN_CUT_SHARE = 0.5
+
+_WORD = re.compile(r"[a-zà-ÿ][\w-]*[a-zà-ÿ\d]", re.IGNORECASE)
+_OWNED_ZH = re.compile(
+    r"的([\u4e00-\u9fff]{2,6}?)(?=是|在|有|由|改|现|为|放|存|从|保|写|叫|都|[，。\s\d]|$)"
+)
+
+
+def title_of(text: str) -> str:
+    """The first sentence, at most 80 characters, cut between words."""
+    first = flat((sentences(text) or [text])[0]).lstrip("#>*- ")
+    return cut(first, limit=TITLE_CHARACTERS).rstrip(" .,;:。，；：、")
+
+
+def summary_of(text: str) -> str:
+    """The first one or two sentences, at most 300 characters."""
+    lines = [flat(line) for line in sentences(text)[:2]] or [flat(text)]
+    return cut(" ".join(lines), limit=SUMMARY_CHARACTERS)
+
+
+def cut(text: str, *, limit: int) -> str:
+    """At most `limit` characters, ended at a break and never inside a Latin word."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit + 1]
+    breaks = [match.start() for match in re.finditer(r"[\s，。；、,;]", head)]
+    if breaks and breaks[-1] >= limit * MIN_CUT_SHARE:
+        return head[: breaks[-1]].rstrip(" ,;，；、")
+    return text[:limit]
+
+
+def labels_of(text: str, *, names: Sequence[str]) -> tuple[str, ...]:
+    """At most five: names first, then what is stated about them, then longer words."""
+    folded = flat(text)
+    words = sorted(_WORD.findall(folded), key=len, reverse=True)
+    found = [*names, *_OWNED_ZH.findall(folded), *words]
+    kept = [label.casefold() for label in found if _is_telling(label)]
+    return tuple(dict.fromkeys(kept))[:MAX_LABELS]
+
+
+def _is_telling(label: str) -> bool:
+    return (
+        len(label) > 1 and label.casefold() not in ENGLISH_STOPWORDS and not is_placeholder(label)
+    )

@@ -1,0 +1,57 @@
+"""Where a text names something, and in which role: what a sentence is about comes first."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workspaces.judging.wordlists import word_set
+
+Role = Literal["subject", "possessor", "object"]
+RANK: dict[Role, int] = {"subject": 0, "possessor": 1, "object": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """`sentence` and `start` order mentions; `confidence` says how surely it is a stable name."""
+
+    name: str
+    type: str
+    role: Role
+    sentence: int
+    start: int
+    confidence: float
+
+    @property
+    def order(self) -> tuple[int, int, int, int]:
+        """Earlier sentences, then stronger roles, then earlier places, then longer names."""
+        return (self.sentence, RANK[self.role], self.start, -len(self.name))
+
+
+# What a lower-case word after a proper name makes of it.
+HEAD_TYPES: dict[str, str] = {
+    **dict.fromkeys(
+        word_set(
+            "service gateway server cluster database dashboard app application platform system module library repo repository "
+            "queue portal bot website store engine scheduler proxy cache warehouse tool backend frontend api broker registry "
+            "vault crawler index"
+        ),
+        "system",
+    ),
+    **dict.fromkeys(
+        word_set("project programme program initiative rollout migration campaign launch"),
+        "project",
+    ),
+    **dict.fromkeys(word_set("pipeline workflow process procedure rota runbook"), "workflow"),
+    **dict.fromkeys(word_set("team squad guild department committee"), "topic"),
+    **dict.fromkeys(word_set("customer client account"), "customer"),
+}
+CHINESE_HEAD_TYPES: dict[str, str] = {
+    **dict.fromkeys(
+        word_set(
+            "系统 服务 网关 平台 集群 数据库 看板 应用 模块 仓库 机器人 小程序 网站 中台 组件 接口 后台 引擎 客户端 服务器"
+        ),
+        "system",
+    ),
+    **dict.fromkeys(word_set("项目 工程 计划 专项"), "project"),
+    **dict.fromkeys(word_set("流程 流水线 管道 规范 机制"), "workflow"),
+    **dict.fromkeys(word_set("团队 小组 部门 论坛 展会 大会 招聘会"), "topic"),
+}

@@ -1,0 +1,38 @@
+"""All models of the app, for Django's registry; code imports from the defining module."""
+
+from workspaces.models.entities import Entity
+from workspaces.models.index import EmbeddingModel, LexemeEntry, VectorEntry
+from workspaces.models.jobs import Job
+from workspaces.models.log import Chunk, Event, IdempotencyRecord
+from workspaces.models.tenancy import ApiKey, Audit, EndUser, Membership, Tenant, Workspace
+from workspaces.models.trees import (
+    LeafEntity,
+    LeafSource,
+    RetiredBody,
+    SourceLeaf,
+    SummaryNode,
+    Tree,
+)
+
+__all__ = [
+    "ApiKey",
+    "Audit",
+    "Chunk",
+    "EmbeddingModel",
+    "EndUser",
+    "Entity",
+    "Event",
+    "IdempotencyRecord",
+    "Job",
+    "LeafEntity",
+    "LeafSource",
+    "LexemeEntry",
+    "Membership",
+    "RetiredBody",
+    "SourceLeaf",
+    "SummaryNode",
+    "Tenant",
+    "Tree",
+    "VectorEntry",
+    "Workspace",
+]

@@ -1,0 +1,160 @@
+"""What came in: events, and the chunks that are judged."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from holamem.ids import new_id
+from workspaces.models.tenancy import Workspace
+
+
+class Category(models.TextChoices):
+    INTERACTION = "interaction"
+    INTEGRATION = "integration"
+
+
+class Event(models.Model):
+    class Kind(models.TextChoices):
+        USER_MESSAGE = "user_message"
+        ASSISTANT_TURN = "assistant_turn"
+        TOOL_RESULT = "tool_result"
+        ACCEPTED_PREFERENCE = "accepted_preference"
+        ACCEPTED_IDENTITY = "accepted_identity"
+        DISTILLED_STATEMENT = "distilled_statement"
+        INTEGRATION_RECORD = "integration_record"
+        DOCUMENT_REVISION = "document_revision"
+        SYNC_ITEM = "sync_item"
+
+    class Status(models.TextChoices):
+        RECEIVED = "received"
+        PROCESSING = "processing"
+        PROCESSED = "processed"
+        FAILED = "failed"
+        DEAD = "dead"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="events")
+    scope_id = models.UUIDField()
+    kind = models.CharField(max_length=20, choices=Kind)
+    category = models.CharField(max_length=11, choices=Category, default=Category.INTERACTION)
+    source = models.CharField(max_length=200, blank=True)
+    external_id = models.CharField(max_length=300, blank=True)
+    provider = models.CharField(max_length=60, blank=True)
+    account = models.CharField(max_length=200, blank=True)
+    session_ref = models.CharField(max_length=200, blank=True)
+    agent_ref = models.CharField(max_length=200, blank=True)
+    run_ref = models.CharField(max_length=200, blank=True)
+    actor = models.CharField(max_length=200, blank=True)
+    payload_text = models.TextField()
+    text_sha256 = models.CharField(max_length=64)
+    masked_kinds = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    succeeded = models.BooleanField(null=True, blank=True)
+    evidence_event_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    admission_mode = models.CharField(max_length=10, default="auto")
+    occurred_at = models.DateTimeField(null=True, blank=True)
+    offset_minutes = models.SmallIntegerField(null=True, blank=True)
+    received_at = models.DateTimeField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "id"], name="event_in_workspace"),
+            # One event per named source item, whichever key or route sent it.
+            models.UniqueConstraint(
+                fields=["workspace", "source", "external_id"],
+                condition=models.Q(category="interaction") & ~models.Q(external_id=""),
+                name="event_source_item_once",
+            ),
+        ]
+        indexes = [
+            # The earlier turns of a session, for restatement and context.
+            models.Index(fields=["workspace", "session_ref", "id"], name="event_session"),
+            # Status counts and the ingest log, newest first.
+            models.Index(fields=["workspace", "status", "-id"], name="event_status"),
+            # Revisions of one integration object.
+            models.Index(
+                fields=["workspace", "source", "external_id"],
+                condition=models.Q(category="integration"),
+                name="event_object",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class Chunk(models.Model):
+    class Outcome(models.TextChoices):
+        PENDING = "pending"
+        REJECTED = "rejected"
+        CREATED = "created"
+        SUPERSEDING = "superseding"
+        NOOP_DUPLICATE = "noop_duplicate"
+
+    class Decision(models.TextChoices):
+        MATCH_EXISTING = "match_existing"
+        CREATE_NEW = "create_new"
+        FALLBACK = "fallback"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="chunks")
+    scope_id = models.UUIDField()
+    event = models.ForeignKey(
+        Event, on_delete=models.PROTECT, related_name="chunks", db_constraint=False
+    )
+    position = models.PositiveIntegerField()
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    fingerprint = models.CharField(max_length=64)
+    outcome = models.CharField(max_length=15, choices=Outcome, default=Outcome.PENDING)
+    decision = models.CharField(max_length=15, choices=Decision, blank=True)
+    reason = models.CharField(max_length=60, blank=True)
+    admission_confidence = models.FloatField(null=True, blank=True)
+    match_confidence = models.FloatField(null=True, blank=True)
+    create_confidence = models.FloatField(null=True, blank=True)
+    judged_by = models.CharField(max_length=100, blank=True)
+    leaf = models.ForeignKey(
+        "workspaces.SourceLeaf",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="chunks",
+        db_constraint=False,
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "id"], name="chunk_in_workspace"),
+            models.UniqueConstraint(fields=["event", "position"], name="chunk_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_id}[{self.position}]"
+
+
+class IdempotencyRecord(models.Model):
+    """The first answer to a write, committed with the write, kept 24 hours."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, related_name="idempotency_records"
+    )
+    scope_id = models.UUIDField()
+    api_key_id = models.UUIDField()
+    path = models.CharField(max_length=500)
+    key = models.CharField(max_length=255)
+    body_sha256 = models.CharField(max_length=64)
+    answer_status = models.PositiveSmallIntegerField()
+    answer = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["api_key_id", "path", "key"], name="idempotency_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,89 @@
+"""Step 3 of the write path: is this chunk worth remembering?
+
+The rules that hold whatever a judge says come first; a judge decides the rest.
+"""
+
+from holamem.database.scope import workspace_scope
+from holamem.text.languages import language_of
+from workspaces.judging.base import Admission, ChunkContext, Judge
+from workspaces.judging.offline_admission import claims_execution
+from workspaces.models.log import Category, Chunk, Event
+from workspaces.models.tenancy import Workspace
+from workspaces.recall_mark import contains_recalled_text
+
+EARLIER_TEXTS = 12
+ACCEPTED_KINDS = frozenset({Event.Kind.ACCEPTED_PREFERENCE, Event.Kind.ACCEPTED_IDENTITY})
+
+
+def chunk_context(workspace: Workspace, *, event: Event, chunk: Chunk) -> ChunkContext:
+    """The chunk with its session around it, in two reads."""
+    with workspace_scope(workspace, [event.scope_id]):
+        earlier = _earlier_turns(workspace, event=event)
+        has_evidence = _has_execution_evidence(workspace, event=event)
+    user_texts = [text for kind, text in earlier if kind == Event.Kind.USER_MESSAGE]
+    return ChunkContext(
+        text=chunk.text,
+        kind=event.kind,
+        actor=event.actor,
+        language=language_of(chunk.text),
+        occurred_at=event.occurred_at or event.received_at,
+        session_ref=event.session_ref,
+        succeeded=event.succeeded,
+        has_execution_evidence=has_evidence,
+        earlier_user_texts=tuple(user_texts),
+        previous_turn=earlier[-1][1] if earlier else None,
+        workspace_name=workspace.name,
+    )
+
+
+def _earlier_turns(workspace: Workspace, *, event: Event) -> list[tuple[str, str]]:
+    """(kind, text) of the turns before this one in its session, oldest first."""
+    if not event.session_ref:
+        return []
+    rows = (
+        workspace.events.filter(
+            scope_id=event.scope_id, session_ref=event.session_ref, id__lt=event.id
+        )
+        .order_by("-id")
+        .values_list("kind", "payload_text")[:EARLIER_TEXTS]
+    )
+    return [(kind, text[:4000]) for kind, text in reversed(rows)]
+
+
+def _has_execution_evidence(workspace: Workspace, *, event: Event) -> bool:
+    """A successful tool result of the same session that the event names."""
+    if not event.evidence_event_ids:
+        return False
+    return workspace.events.filter(
+        scope_id=event.scope_id,
+        id__in=event.evidence_event_ids,
+        kind=Event.Kind.TOOL_RESULT,
+        succeeded=True,
+        session_ref=event.session_ref,
+    ).exists()
+
+
+def admit_chunk(context: ChunkContext, *, event: Event, judge: Judge) -> Admission:
+    """`confidence` 0 with a reason for what is never admitted; 1 for what is given as accepted."""
+    forbidden = hard_rejection(context, category=event.category)
+    if forbidden is not None:
+        return Admission(0.0, forbidden)
+    if event.kind in ACCEPTED_KINDS or event.admission_mode == "accepted":
+        return Admission(1.0, "accepted")
+    if event.category == Category.INTEGRATION:
+        return Admission(1.0, "synchronised")
+    return judge.admit(context)
+
+
+def hard_rejection(context: ChunkContext, *, category: str) -> str | None:
+    """The reason why a chunk can't become memory whoever vouches for it, or None."""
+    if context.kind == Event.Kind.TOOL_RESULT and context.succeeded is False:
+        return "failed_execution"
+    if category == Category.INTERACTION and contains_recalled_text(context.text):
+        return "recalled"
+    is_unproven_claim = (
+        context.kind == Event.Kind.ASSISTANT_TURN
+        and not context.has_execution_evidence
+        and claims_execution(context)
+    )
+    return "no_execution" if is_unproven_claim else None

@@ -1,0 +1,140 @@
+"""Step 7 of the write path: known already, newer than what is known, or new.
+
+Only inside the owner tree. Unsure never merges; older information never supersedes newer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pgvector.django import CosineDistance
+
+from holamem.database.scope import workspace_scope
+from workspaces.bodies import BodyCorrupt, BodyMissing, read_markdown
+from workspaces.judging.base import ChunkContext, Judge, LeafView
+from workspaces.models.log import Category
+from workspaces.models.tenancy import Workspace
+from workspaces.models.trees import SourceLeaf, Tree
+
+MAX_COMPARED = 6
+NEAREST_COMPARED = 3  # the rest of the six comes from the same subject key
+
+Kind = Literal["duplicate", "supersede", "history", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """`leaf_id` is the known leaf: the duplicate, the one to supersede, or the newer one."""
+
+    kind: Kind
+    leaf_id: UUID | None = None
+
+
+NEW = Resolution("new")
+
+
+def resolve(
+    workspace: Workspace,
+    *,
+    tree: Tree | None,
+    chunk: ChunkContext,
+    fingerprint: str,
+    subject_key: str,
+    vector: Sequence[float] | None,
+    judge: Judge,
+) -> Resolution:
+    """What this chunk is to the leaves of its tree. A tree that does not exist yet has none."""
+    if tree is None:
+        return NEW
+    same = _same_fingerprint(workspace, tree=tree, fingerprint=fingerprint, at=chunk.occurred_at)
+    if same is not None:
+        return Resolution("duplicate", same)
+    if tree.category == Category.INTEGRATION:
+        leaves = _same_object(workspace, tree=tree, subject_key=subject_key)
+        return _by_time(leaves[0].id, leaves[0].observed_at, chunk) if leaves else NEW
+    views = _views(_closest(workspace, tree=tree, subject_key=subject_key, vector=vector))
+    if not views:
+        return NEW
+    return _judged(chunk, subject_key=subject_key, views=views, judge=judge)
+
+
+def _same_fingerprint(
+    workspace: Workspace, *, tree: Tree, fingerprint: str, at: datetime
+) -> UUID | None:
+    """The active leaf with this text, or a re-import: same text, same time, whatever its status."""
+    with workspace_scope(workspace, [tree.scope_id]):
+        rows = list(
+            workspace.leaves.filter(tree=tree, fingerprint=fingerprint)
+            .exclude(status__in=[SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED])
+            .values_list("id", "status", "observed_at")
+        )
+    for leaf_id, status, observed_at in rows:
+        if status == SourceLeaf.Status.ACTIVE or observed_at == at:
+            return leaf_id
+    return None
+
+
+def _same_object(workspace: Workspace, *, tree: Tree, subject_key: str) -> list[SourceLeaf]:
+    with workspace_scope(workspace, [tree.scope_id]):
+        return list(
+            workspace.leaves.filter(
+                tree=tree, subject_key=subject_key, status=SourceLeaf.Status.ACTIVE
+            ).order_by("-observed_at")[:1]
+        )
+
+
+def _closest(
+    workspace: Workspace, *, tree: Tree, subject_key: str, vector: Sequence[float] | None
+) -> list[SourceLeaf]:
+    """At most six active leaves: the same subject key first, then the nearest by vector."""
+    with workspace_scope(workspace, [tree.scope_id]):
+        active = workspace.leaves.filter(tree=tree, status=SourceLeaf.Status.ACTIVE)
+        near = _nearest(workspace, tree=tree, vector=vector) if vector is not None else []
+        keyed = list(active.filter(subject_key=subject_key).order_by("-observed_at")[:MAX_COMPARED])
+        keyed = keyed[: MAX_COMPARED - min(len(near), NEAREST_COMPARED)]
+        rest = [leaf_id for leaf_id in near if leaf_id not in {leaf.id for leaf in keyed}]
+        others = {leaf.id: leaf for leaf in active.filter(id__in=rest)}
+    ordered = [others[leaf_id] for leaf_id in rest if leaf_id in others]
+    return [*keyed, *ordered][:MAX_COMPARED]
+
+
+def _nearest(workspace: Workspace, *, tree: Tree, vector: Sequence[float]) -> list[UUID]:
+    return list(
+        workspace.vector_entries.filter(
+            scope_id=tree.scope_id, kind="leaf", tree_id=tree.id, status="active"
+        )
+        .order_by(CosineDistance("embedding", list(vector)), "node_id")
+        .values_list("node_id", flat=True)[:MAX_COMPARED]
+    )
+
+
+def _views(leaves: Sequence[SourceLeaf]) -> list[LeafView]:
+    """A leaf whose body cannot be read is not compared: unsure never merges."""
+    views = []
+    for leaf in leaves:
+        try:
+            text = read_markdown(leaf.body_path, sha256=leaf.body_sha256)
+        except (BodyMissing, BodyCorrupt):
+            continue
+        views.append(LeafView(str(leaf.id), text, leaf.title, leaf.subject_key, leaf.observed_at))
+    return views
+
+
+def _judged(
+    chunk: ChunkContext, *, subject_key: str, views: Sequence[LeafView], judge: Judge
+) -> Resolution:
+    comparison = judge.compare(chunk, subject_key=subject_key, leaves=views)
+    known = {view.leaf_id: view for view in views}.get(comparison.leaf_id or "")
+    if known is None:
+        return NEW
+    if comparison.relation == "same_memory":
+        return Resolution("duplicate", UUID(known.leaf_id))
+    if comparison.relation == "supersedes_existing":
+        return _by_time(UUID(known.leaf_id), known.observed_at, chunk)
+    return NEW
+
+
+def _by_time(leaf_id: UUID, observed_at: datetime, chunk: ChunkContext) -> Resolution:
+    return Resolution("history" if chunk.occurred_at < observed_at else "supersede", leaf_id)

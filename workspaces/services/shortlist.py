@@ -1,0 +1,138 @@
+"""Step 4 of the write path: the at most 24 entities that a chunk may be about.
+
+Exact names and aliases come first, then the owners of the most similar leaves. Both are index
+look-ups, so the cost does not grow with the number of entities.
+"""
+
+import re
+from collections.abc import Sequence
+
+from django.db import connection
+from pgvector import HalfVector
+
+from holamem.database.scope import workspace_scope
+from holamem.text.normalise import normalise_name
+from holamem.text.segment import query_terms, to_tsquery_literal
+from workspaces.index.entries import scope_lexeme
+from workspaces.judging.base import EntityCandidate
+from workspaces.models.entities import Entity
+from workspaces.models.log import Event
+from workspaces.models.tenancy import Workspace
+
+MAX_SHORTLIST = 24
+NEAREST_LEAVES = 40
+NAME_WORDS = 6
+HAN_NAME_CHARACTERS = 12
+MAX_RUNS = 6_000
+EXACT_SIMILARITY = 1.0
+LEXICAL_SIMILARITY = 0.5  # ranks below a close vector, above nothing
+
+_HAN_RUN = re.compile(r"[\u3400-\u9fff][\u3400-\u9fffA-Za-z0-9]*")
+
+
+def entity_shortlist(
+    workspace: Workspace, *, event: Event, text: str, vector: Sequence[float] | None
+) -> list[EntityCandidate]:
+    """Best first. The fallback bucket is never a candidate: it is where a chunk goes when unsure."""
+    with workspace_scope(workspace, [event.scope_id]):
+        found = {entity.id: (EXACT_SIMILARITY, entity) for entity in _named(workspace, event, text)}
+        similar = _owners_by_vector(workspace, event, vector) if vector else {}
+        for entity_id, similarity in (similar | _owners_by_terms(workspace, event, text)).items():
+            if entity_id not in found:
+                found[entity_id] = (max(similarity, similar.get(entity_id, 0.0)), None)
+        missing = [entity_id for entity_id, (_, entity) in found.items() if entity is None]
+        rows = {row.id: row for row in workspace.entities.filter(id__in=missing, is_system=False)}
+    ranked = [
+        (similarity, entity or rows.get(entity_id))
+        for entity_id, (similarity, entity) in found.items()
+    ]
+    candidates = [_candidate(entity, similarity) for similarity, entity in ranked if entity]
+    candidates.sort(key=lambda candidate: (-candidate.similarity, candidate.entity_id))
+    return candidates[:MAX_SHORTLIST]
+
+
+def name_runs(text: str) -> list[str]:
+    """Every run of words in the text that could be a stored name, as names are compared."""
+    words = normalise_name(text).split()
+    runs = {
+        " ".join(words[start : start + size])
+        for start in range(len(words))
+        for size in range(1, NAME_WORDS + 1)
+    }
+    for match in _HAN_RUN.finditer(normalise_name(text)):
+        run = match.group()
+        runs.update(
+            run[start : start + size]
+            for start in range(len(run))
+            for size in range(2, HAN_NAME_CHARACTERS + 1)
+        )
+    return sorted(runs)[:MAX_RUNS]
+
+
+def _named(workspace: Workspace, event: Event, text: str) -> list[Entity]:
+    return list(
+        workspace.entities.filter(
+            scope_id=event.scope_id, is_system=False, normalised_names__overlap=name_runs(text)
+        ).order_by("id")[:MAX_SHORTLIST]
+    )
+
+
+# Nearest leaves first, then their owners: raw SQL because the ORM cannot group a limited scan.
+_BY_VECTOR = """
+SELECT leaf.entity_id, max(near.similarity) FROM (
+  SELECT node_id, 1 - (embedding <=> %(vector)s::halfvec) AS similarity
+    FROM workspaces_vectorentry
+   WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND kind = 'leaf'
+     AND status = 'active'
+   ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS near
+  JOIN workspaces_sourceleaf AS leaf
+    ON leaf.workspace_id = %(workspace)s AND leaf.id = near.node_id
+ WHERE leaf.entity_id IS NOT NULL GROUP BY leaf.entity_id
+"""
+_BY_TERMS = """
+SELECT DISTINCT leaf.entity_id FROM (
+  SELECT node_id FROM workspaces_lexemeentry
+   WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND kind = 'leaf'
+     AND status = 'active' AND lexemes @@ %(query)s::tsquery
+   ORDER BY ts_rank(lexemes, %(query)s::tsquery, 1) DESC, node_id LIMIT %(limit)s) AS near
+  JOIN workspaces_sourceleaf AS leaf
+    ON leaf.workspace_id = %(workspace)s AND leaf.id = near.node_id
+ WHERE leaf.entity_id IS NOT NULL
+"""
+
+
+def _owners_by_vector(
+    workspace: Workspace, event: Event, vector: Sequence[float]
+) -> dict[object, float]:
+    rows = _rows(_BY_VECTOR, workspace, event, {"vector": HalfVector(list(vector)).to_text()})
+    return {entity_id: min(float(similarity), 0.99) for entity_id, similarity in rows}
+
+
+def _owners_by_terms(workspace: Workspace, event: Event, text: str) -> dict[object, float]:
+    terms = query_terms(text)
+    if not terms:
+        return {}
+    scope = scope_lexeme(workspace.pk, event.scope_id)
+    query = to_tsquery_literal(terms, all_of=[scope])
+    rows = _rows(_BY_TERMS, workspace, event, {"query": query})
+    return {row[0]: LEXICAL_SIMILARITY for row in rows}
+
+
+def _rows(
+    sql: str, workspace: Workspace, event: Event, extra: dict[str, object]
+) -> list[tuple[object, ...]]:
+    parameters = {"workspace": workspace.pk, "scope": event.scope_id, "limit": NEAREST_LEAVES}
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters | extra)
+        return list(cursor.fetchall())
+
+
+def _candidate(entity: Entity, similarity: float) -> EntityCandidate:
+    return EntityCandidate(
+        entity_id=str(entity.id),
+        type=entity.type,
+        name=entity.name,
+        aliases=tuple(entity.aliases),
+        description=entity.description,
+        similarity=similarity,
+    )

@@ -1,0 +1,116 @@
+"""Tenants and their workspaces."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, transaction
+from pydantic import ValidationError
+
+from holamem.clock import now
+from holamem.database.scope import system_scope, workspace_scope
+from holamem.errors import Conflict, InvalidInput
+from workspaces.models.tenancy import ApiKey, Membership, Tenant, Workspace
+from workspaces.services.api_keys import issue_key
+from workspaces.settings import WorkspaceSettings
+
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+FIRST_SLUG = "main"
+FIRST_USER = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a first start shows: the secrets are stored as hashes only."""
+
+    tenant: str
+    workspace_slug: str
+    api_key: str
+    admin_user: str
+    admin_password: str
+
+
+def create_tenant(*, slug: str, name: str) -> Tenant:
+    """Raises InvalidInput for a bad slug, Conflict when it is taken."""
+    _check_slug(slug)
+    try:
+        with system_scope():
+            return Tenant.objects.create(slug=slug, name=name)
+    except IntegrityError as error:
+        raise Conflict("A tenant with this slug exists.", field="slug") from error
+
+
+def create_workspace(
+    tenant: Tenant, *, slug: str, name: str, settings: Mapping[str, object] | None = None
+) -> Workspace:
+    """Raises InvalidInput for a bad slug or setting, Conflict when the slug is taken."""
+    _check_slug(slug)
+    validated = validate_settings(settings or {})
+    try:
+        with system_scope():
+            return Workspace.objects.create(tenant=tenant, slug=slug, name=name, settings=validated)
+    except IntegrityError as error:
+        raise Conflict("A workspace with this slug exists.", field="slug") from error
+
+
+def update_workspace(
+    workspace: Workspace,
+    *,
+    name: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Workspace:
+    """Change the name, or some settings; settings not named keep their value."""
+    with workspace_scope(workspace):
+        row = Workspace.objects.select_for_update(of=("self",)).get(id=workspace.id)
+        if name is not None:
+            row.name = name
+        if settings is not None:
+            row.settings = validate_settings({**row.settings, **settings})
+        row.save(update_fields=["name", "settings"])
+    row.tenant = workspace.tenant
+    return row
+
+
+def archive_workspace(workspace: Workspace) -> None:
+    """Hide a workspace from every caller. Its memory and its slug are kept."""
+    with workspace_scope(workspace):
+        Workspace.objects.filter(id=workspace.id, archived_at=None).update(archived_at=now())
+
+
+def validate_settings(values: Mapping[str, object]) -> dict[str, object]:
+    """Only what was set is stored, so that a later default reaches old workspaces."""
+    try:
+        model = WorkspaceSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in ("settings", *first["loc"]))
+        raise InvalidInput(f"{first['msg']}.", field=field) from error
+    return model.model_dump(mode="json", exclude_unset=True)
+
+
+def bootstrap_installation(*, admin_password: str | None = None) -> Credentials:
+    """The first tenant, workspace, administrator and tenant-wide key, in one transaction."""
+    password = admin_password or secrets.token_urlsafe(12)
+    with transaction.atomic():
+        user, _ = get_user_model().objects.get_or_create(
+            username=FIRST_USER, defaults={"is_staff": True, "is_superuser": True}
+        )
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        with system_scope():
+            tenant, _ = Tenant.objects.get_or_create(slug=FIRST_SLUG, defaults={"name": "Main"})
+            workspace, _ = Workspace.objects.get_or_create(
+                tenant=tenant, slug=FIRST_SLUG, defaults={"name": "Main"}
+            )
+            Membership.objects.get_or_create(
+                tenant=tenant, user_id=user.pk, defaults={"role": Membership.Role.OWNER}
+            )
+            issued = issue_key(tenant, name="first key", permissions=list(ApiKey.Permission.values))
+    return Credentials(tenant.slug, workspace.slug, issued.token, FIRST_USER, password)
+
+
+def _check_slug(slug: str) -> None:
+    if SLUG.fullmatch(slug) is None:
+        raise InvalidInput("A slug is 1 to 63 of a-z, 0-9 and inner hyphens.", field="slug")

@@ -1,0 +1,16 @@
+"""django-q2 entry points: ids in, domain functions called."""
+
+from uuid import UUID
+
+from workspaces.services import housekeeping, jobs, worker
+
+
+def work(job_id: str) -> int:
+    """Run this job and whatever else is due; returns the number of jobs that were run."""
+    return worker.run_due_jobs(first=UUID(job_id))
+
+
+def sweep() -> int:
+    """Every minute: free dead leases, wake workers, remove what has expired."""
+    housekeeping.remove_expired()
+    return jobs.sweep()

@@ -1,0 +1,66 @@
+"""Words, chips, times and numbers in the dashboard's templates."""
+
+from datetime import datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+
+from holamem.clock import now
+from workspaces.dashboard.words import Chip, chip_for, word_for
+
+register = template.Library()
+MINUTE_SECONDS = 60
+
+
+@register.filter
+def word(code: object) -> str:
+    return word_for(code)
+
+
+@register.inclusion_tag("dashboard/_chip.html")
+def chip(code: str) -> dict[str, Chip]:
+    return {"chip": chip_for(code)}
+
+
+@register.inclusion_tag("dashboard/_moment.html")
+def moment(value: datetime | str | None, *, relative: bool = True) -> dict[str, object]:
+    """Absolute time in the page's zone, with the distance from now beside it."""
+    at = datetime.fromisoformat(value) if isinstance(value, str) and value else value or None
+    return {"at": at, "distance": distance(at) if relative and isinstance(at, datetime) else ""}
+
+
+def distance(at: datetime) -> str:
+    seconds = (now() - at).total_seconds()
+    if abs(seconds) < MINUTE_SECONDS:
+        return _("just now")
+    if seconds < 0:
+        return _("in %(time)s") % {"time": timesince(now(), at, depth=1)}
+    return _("%(time)s ago") % {"time": timesince(at, depth=1)}
+
+
+@register.filter
+def is_moment(value: object) -> bool:
+    return isinstance(value, datetime)
+
+
+@register.filter
+def two_digits(value: float | None) -> str:
+    """A confidence as 0.00 to 1.00, a dash where none was asked for."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+@register.filter
+def short_id(value: object) -> str:
+    """The end of an id: the front of a UUIDv7 is its time and alike for neighbours."""
+    return str(value)[-8:]
+
+
+@register.simple_tag
+def zone_label() -> str:
+    """`Asia/Shanghai, UTC+08:00`: which clock the times of this page follow."""
+    name = timezone.get_current_timezone_name()
+    offset = timezone.localtime(now()).strftime("%z")
+    label = f"UTC{offset[:3]}:{offset[3:]}" if offset.strip("+-0") else "UTC"
+    return label if name in ("UTC", label) else f"{timezone.get_current_timezone()}, {label}"
