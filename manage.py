@@ -4,12 +4,31 @@
 import os
 import sys
 
+# These only read code; every other command needs the database.
+WITHOUT_DATABASE = frozenset(
+    "up help version check makemigrations makemessages compilemessages collectstatic"
+    " findstatic spectacular diffsettings mypy".split()
+)
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holamem.settings")
+    if not WITHOUT_DATABASE.intersection(sys.argv[1:2] or ["help"]):
+        use_a_database()
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
+
+
+def use_a_database() -> None:
+    """With no database named, attach to the embedded one of the data directory, or start it."""
+    from holamem.database.embedded import use_embedded
+    from holamem.environment import get_environment
+
+    environment = get_environment()
+    if not environment.database_url:
+        os.environ["HOLAMEM_DATABASE_URL"] = use_embedded(environment.data_dir)
+        get_environment.cache_clear()
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ class Environment(BaseSettings):
     process: Literal["command", "web", "worker"] = "command"
     web_pool_size: int = Field(default=10, ge=1, le=200)
     workers: int = Field(default=2, ge=1, le=64)
+    fault: str = ""  # a crash point for tests, see holamem/faults.py
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     embedding: Literal["local", "openai"] = "local"
@@ -48,6 +49,8 @@ class Environment(BaseSettings):
             return self
         if self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY:
             raise ValueError("HOLAMEM_SECRET_KEY must be set when HOLAMEM_PRODUCTION is true")
+        if self.fault:
+            raise ValueError("HOLAMEM_FAULT must be unset when HOLAMEM_PRODUCTION is true")
         if self.debug:
             raise ValueError("HOLAMEM_DEBUG must be false when HOLAMEM_PRODUCTION is true")
         if "*" in self.host_list:

@@ -32,5 +32,10 @@ def logging_config(level: str) -> dict[str, Any]:
             }
         },
         "root": {"handlers": ["stderr"], "level": level},
-        "loggers": {"django-q": {"level": "WARNING"}, "django.server": {"level": "WARNING"}, "uvicorn.access": {"level": "WARNING"}},
+        "loggers": {
+            "httpx2": {"level": "WARNING"},
+            "django-q": {"level": "WARNING"},
+            "django.server": {"level": "WARNING"},
+            "uvicorn.access": {"level": "WARNING"},
+        },
     }

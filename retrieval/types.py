@@ -148,6 +148,7 @@ class Source:
 class NodeRow:
     """A leaf or a summary as the database has it; `start` and `end` as in the search index.
 
+    `level` counts from the root (1) and is 0 for a leaf.
     `conflicts` are other active leaves of the same tree and subject with another text.
     """
 

@@ -17,6 +17,7 @@ import yaml
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
+from holamem import faults
 from holamem.errors import HolamemError
 
 FILE_MODE = 0o600
@@ -58,7 +59,9 @@ class DurableFileStorage(FileSystemStorage):
         temporary = target.with_name(f"{target.name}.{uuid4().hex}{TEMPORARY_SUFFIX}")
         try:
             write_and_sync(temporary, b"".join(content.chunks()))
+            faults.point("body.before_rename")
             os.replace(temporary, target)
+            faults.point("body.after_rename")
         except BaseException:
             with suppress(FileNotFoundError):
                 temporary.unlink()

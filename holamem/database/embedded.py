@@ -48,6 +48,9 @@ SERVER_SETTINGS = {
     "jit": "off",  # costs more than it gives on queries of some milliseconds
     "timezone": "UTC",
     "log_timezone": "UTC",
+    # A refused statement holds people's words; they do not belong in a log.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
 }
 
 __all__ = ["EmbeddedDatabaseError", "EmbeddedServer", "ServerHandle", "use_embedded"]

@@ -59,7 +59,7 @@ def _passes(name: str, check: Check) -> bool:
 def database_answers() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
-        return cursor.fetchone() == (1,)
+        return bool(cursor.fetchone() == (1,))
 
 
 _migrated = False

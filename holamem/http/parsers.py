@@ -41,6 +41,9 @@ class JsonBody:
     sha256: str
 
 
+EMPTY_BODY = JsonBody({}, hashlib.sha256(b"").hexdigest())
+
+
 class StrictJSONParser(BaseParser):
     """Refuses what other JSON readers would each read in their own way."""
 
@@ -61,16 +64,24 @@ def read_json(request: Request, *, optional: bool = False) -> JsonBody:
     `optional`: no body at all is an empty object.
     """
     plain: HttpRequest = request._request
-    if optional and not plain.content_type and not _declared_length(plain):
-        return JsonBody({}, hashlib.sha256(b"").hexdigest())
     if plain.content_type != StrictJSONParser.media_type:
-        raise UnsupportedMediaType(plain.content_type or "")
+        return _without_content_type(plain, optional=optional)
     if plain.META.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
         raise refuse("unsupported_encoding", "A compressed body is not accepted.", status=415)
     if _declared_length(plain) > settings.MAX_BODY_BYTES:
         raise _too_large()
     raw = read_capped(plain)
+    if optional and not raw:
+        return EMPTY_BODY
     return JsonBody(parse_object(raw), hashlib.sha256(raw).hexdigest())
+
+
+def _without_content_type(request: HttpRequest, *, optional: bool) -> JsonBody:
+    if request.content_type or read_capped(request):
+        raise UnsupportedMediaType(request.content_type or "")
+    if optional:
+        return EMPTY_BODY
+    raise _body_required()
 
 
 def _declared_length(request: HttpRequest) -> int:
@@ -91,10 +102,14 @@ def _too_large() -> RequestRefused:
     return refuse("payload_too_large", f"The body is larger than {megabytes} MB.", status=413)
 
 
+def _body_required() -> RequestRefused:
+    return refuse("body_required", "The request needs a JSON object as its body.")
+
+
 def parse_object(raw: bytes) -> dict[str, Any]:
     """Raises RequestRefused with a code that says what was wrong, and where it can be named."""
     if not raw.strip():
-        raise refuse("body_required", "The request needs a JSON object as its body.")
+        raise _body_required()
     _check_structure(raw)
     data = _loads(_decoded(raw))
     if not isinstance(data, dict):

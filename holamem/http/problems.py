@@ -210,7 +210,7 @@ def _(error: exceptions.APIException) -> Problem:
     if isinstance(error, exceptions.AuthenticationFailed | exceptions.NotAuthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="holamem"'
     if isinstance(error, exceptions.Throttled):
-        headers["Retry-After"] = str(max(1, round(error.wait or RETRY_SECONDS)))
+        headers["Retry-After"] = str(max(1, round(getattr(error, "wait", None) or RETRY_SECONDS)))
     return Problem(error.status_code, str(code), _sentence(error), (), headers)
 
 

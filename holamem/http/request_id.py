@@ -42,12 +42,10 @@ class RequestIdMiddleware:
         return response
 
     async def _answer_async(self, request: HttpRequest) -> HttpResponseBase:
+        """Keeps the id set: the server logs the answer afterwards, and the task ends anyway."""
         current = id_of(request)
-        token = request_id.set(current)
-        try:
-            response = await cast(Awaitable[HttpResponseBase], self.get_response(request))
-        finally:
-            request_id.reset(token)
+        request_id.set(current)
+        response = await cast(Awaitable[HttpResponseBase], self.get_response(request))
         response[HEADER] = current
         return response
 

@@ -1,4 +1,4 @@
-"""Loads the sample through the public REST API, as any caller would, and asks about it."""
+"""Loads the sample through the public REST API, as any caller would."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -39,9 +39,7 @@ def client(*, url: str, api_key: str) -> httpx2.Client:
     )
 
 
-def load_sample(
-    *, url: str, api_key: str, workspace: str, languages: Sequence[str]
-) -> LoadReport:
+def load_sample(*, url: str, api_key: str, workspace: str, languages: Sequence[str]) -> LoadReport:
     """Posts the conversations and waits until the memory is idle. Loading twice adds nothing.
 
     Raises SampleFailed when the server refuses an event or is not idle in time.

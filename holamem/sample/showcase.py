@@ -6,7 +6,7 @@ from typing import Any
 from holamem.sample.conversations import shown_questions
 from holamem.sample.loader import answered, client
 
-MAX_RESULTS = 6
+SHOWN_RESULTS = 6
 FACTS_SHOWN = 4
 EVIDENCE_SHOWN = 3
 EXCERPT_CHARACTERS = 140
@@ -21,7 +21,7 @@ def show_questions(*, url: str, api_key: str, workspace: str, languages: Sequenc
     with client(url=url, api_key=api_key) as http:
         for language in languages:
             for asked in shown_questions(language):
-                body = {"query": asked.question, "max_results": MAX_RESULTS}
+                body = {"query": asked.question, "max_results": SHOWN_RESULTS}
                 path = f"/api/v1/workspaces/{workspace}/memory/retrieve"
                 parts.append(render_answer(asked.question, answered(http.post(path, json=body))))
     return "\n\n".join(parts)

@@ -3,7 +3,6 @@
 import http.client
 import os
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,11 +11,11 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import IO
 
-from django.db import OperationalError, connections
+from django.db import connections
 
 from holamem.database.embedded import EmbeddedServer
 from holamem.database.process import server_pid
-from holamem.supervisor import backlog, installation
+from holamem.supervisor import installation
 from holamem.supervisor.installation import FirstCredentials
 from holamem.supervisor.parts import (
     Part,
@@ -31,8 +30,6 @@ from holamem.supervisor.parts import (
 from holamem.supervisor.signals import StopSignals
 
 READY_SECONDS = 90.0  # the first request loads the embedding model
-LOOK_SECONDS = 0.5
-BACKLOG_LOOK_SECONDS = 15.0
 
 
 class CannotStart(RuntimeError):
@@ -132,31 +129,6 @@ def running_machine(
             signals.ignore()
             say("Stopping …")
             machine.stop()
-
-
-def watch(machine: Machine) -> None:
-    """Until a signal or a death: raises StopRequested or PartDied, never returns."""
-    next_look = time.monotonic() + BACKLOG_LOOK_SECONDS
-    quiet_until = 0.0
-    while True:
-        machine.require_alive()
-        now = time.monotonic()
-        if now >= next_look:
-            next_look = now + BACKLOG_LOOK_SECONDS
-            if now >= quiet_until and _is_stuck():
-                print("The worker stopped working; restarting it.", file=sys.stderr)  # noqa: T201 - for the person in front
-                machine.restart_worker()
-                quiet_until = now + backlog.STUCK_SECONDS
-        time.sleep(LOOK_SECONDS)
-
-
-def _is_stuck() -> bool:
-    """A database that is busy or restarting says nothing about the worker."""
-    try:
-        return backlog.is_stuck()
-    except OperationalError:
-        connections.close_all()
-        return False
 
 
 def _prepare(data_dir: Path) -> None:

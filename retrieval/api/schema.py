@@ -24,7 +24,7 @@ class ModelExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
         schema: dict[str, Any] = self.target.model_json_schema(ref_template=REFERENCE)
         for name, part in schema.pop("$defs", {}).items():
             auto_schema.registry.register_on_missing(
-                ResolvedComponent(
+                ResolvedComponent(  # type: ignore[no-untyped-call]
                     name=name, type=ResolvedComponent.SCHEMA, object=name, schema=part
                 )
             )

@@ -57,6 +57,10 @@ class PackItemSerializer(Answer):
     evidence_ids = texts(help_text="Each is in `evidence`.")
     freshness = serializers.CharField(help_text=FRESHNESS_NOTE)
     confidence = serializers.FloatField()
+    verification = StrictChoiceField(
+        choices=choices(SourceLeaf.VerificationPolicy.values),
+        help_text="The policy of its evidence that asks for a check before use.",
+    )
 
 
 class NextSourceSerializer(Answer):
@@ -71,7 +75,7 @@ class NextStepSerializer(Answer):
     type = StrictChoiceField(
         choices=choices(["answer_from_memory", "verify_live_state", "ask_user", "search_source"])
     )
-    source = serializers.CharField(allow_null=True)
+    source = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # a field named like an attribute of fields
     reason = serializers.CharField()
 
 

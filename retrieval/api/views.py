@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from holamem.http.fields import QuerySerializer
 from holamem.http.openapi import operation
 from holamem.http.parsers import read_json
+from retrieval.access import get_retrieval
 from retrieval.api.schema import query_parameters
 from retrieval.api.serializers import (
     BrowseAnswerSerializer,
@@ -122,6 +123,7 @@ class FeedbackView(WorkspaceView):
     )
     def post(self, request: Request, ws: str, retrieval_id: UUID) -> Response:
         """Kept with the retrieval; it feeds the calibration of coverage."""
+        get_retrieval(self.workspace, scopes=self.id_scopes, retrieval_id=retrieval_id)
         body = self.read_body(request)
         record_feedback(
             self.workspace,

@@ -7,6 +7,7 @@ leaves; summaries fill the places that are left.
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -171,7 +172,7 @@ def _open(
     """The leaves below the branches, the newest first, each under its best branch."""
     scope = "" if isinstance(scopes, str) else "AND s.scope_id = ANY(%(scopes)s::uuid[])"
     by_id = {branch.node_id: branch for branch in branches}
-    values = {
+    values: dict[str, Any] = {
         "workspace": workspace.pk,
         "scopes": scope_list(workspace, scopes),
         "branches": list(by_id),

@@ -29,6 +29,7 @@ class Candidates:
     terms: tuple[str, ...]
     questions: tuple[Question, ...]
     vectors: tuple[tuple[float, ...], ...]
+    model_name: str
     degraded: tuple[str, ...]
 
     def frequency_of(self, term: str) -> int:
@@ -66,6 +67,7 @@ def find_candidates(
         terms=terms,
         questions=reading.questions,
         vectors=embedded.vectors,
+        model_name=embedded.model_name,
         degraded=embedded.degraded + (("embedding_pending",) if pending else ()),
     )
 

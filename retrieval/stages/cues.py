@@ -73,7 +73,10 @@ PROVIDER_TOPICS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (_any_of(r"\btickets?\b|\bsprints?\b|工单"), ("jira", "linear", "zendesk")),
     (_any_of(r"\bcustomers?\b|\bleads?\b|\bdeals?\b|客户"), ("salesforce", "hubspot", "crm")),
     (_any_of(r"\bchannels?\b|\bslack\b|频道|群里"), ("slack", "teams", "feishu", "dingtalk")),
-    (_any_of(r"\bdocs?\b|\bdocuments?\b|\bwiki\b|文档"), ("notion", "confluence", "drive", "folder")),
+    (
+        _any_of(r"\bdocs?\b|\bdocuments?\b|\bwiki\b|文档"),
+        ("notion", "confluence", "drive", "folder"),
+    ),
 )
 CONSTRAINT = _any_of(
     r"\b(?:must(?:\s+not|n't)?|never|always|only\s+(?:if|when|after|by|on|in|use|allow)|do\s+not|don't|not\s+allowed|forbidden|prohibited|required?(?:s|\s+to)|mandatory|at\s+(?:most|least)|no\s+(?:more|later|less)\s+than)\b",

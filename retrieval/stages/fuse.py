@@ -37,7 +37,9 @@ SUPERSEDED_PENALTY = 0.5
 SMALLEST_COSINE_SPREAD = 0.05
 
 
-def fuse(candidates: Candidates, *, intent: Intent, query: str, as_of: datetime | None) -> list[Ranked]:
+def fuse(
+    candidates: Candidates, *, intent: Intent, query: str, as_of: datetime | None
+) -> list[Ranked]:
     """All candidates, best first; equal scores in the order of their ids."""
     nodes = candidates.found.nodes
     if not nodes:
@@ -191,7 +193,9 @@ def _add_sessions(candidates: Candidates, parts: dict[UUID, dict[str, float]]) -
     for node in candidates.found.nodes:
         if node.session_ref and node.term_counts:
             before = totals.get(node.session_ref, [0] * len(node.term_counts))
-            totals[node.session_ref] = [a + b for a, b in zip(before, node.term_counts, strict=True)]
+            totals[node.session_ref] = [
+                a + b for a, b in zip(before, node.term_counts, strict=True)
+            ]
     if len(totals) < 2:
         return
     found = candidates.found

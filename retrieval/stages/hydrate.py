@@ -33,7 +33,7 @@ def load_rows(
         return {}
     scope = "" if isinstance(scopes, str) else "AND {0}.scope_id = ANY(%(scopes)s::uuid[])"
     statement = STATEMENT.replace("{leaf_scope}", scope.format("l"))
-    values = {
+    values: dict[str, Any] = {
         "workspace": workspace.pk,
         "scopes": scope_list(workspace, scopes),
         "nodes": [item.node_id for item in chosen],

@@ -8,7 +8,7 @@ SELECT l.id AS node_id, 'leaf' AS kind, l.tree_id, t.key AS tree_key, t.title AS
        l.verification_policy, l.staleness_policy, l.stale_after_days, l.labels, l.language,
        l.actor, l.subject_key, l.fingerprint, 0 AS children_count,
        entities.found AS entities,
-       (SELECT v.metadata FROM workspaces_chunk c
+       (SELECT v.metadata::json FROM workspaces_chunk c
           JOIN workspaces_event v ON v.workspace_id = %(workspace)s AND v.id = c.event_id
          WHERE c.workspace_id = %(workspace)s AND c.id = l.chunk_id) AS metadata,
        sources.found AS sources, conflicts.found AS conflicts
@@ -44,7 +44,7 @@ SELECT s.id, 'summary', s.tree_id, t.key, t.title, s.category, t.provider, t.acc
        cardinality(s.child_ids),
        (SELECT json_agg(json_build_object('id', e.id, 'name', e.name)) FROM workspaces_entity e
          WHERE e.workspace_id = %(workspace)s AND e.id = t.entity_id AND NOT e.is_system),
-       NULL, NULL, NULL
+       NULL::json, NULL, NULL
   FROM workspaces_summarynode s
   JOIN workspaces_tree t ON t.workspace_id = %(workspace)s AND t.id = s.tree_id
  WHERE s.workspace_id = %(workspace)s {summary_scope} AND s.id = ANY(%(nodes)s::uuid[])

@@ -10,8 +10,6 @@ from retrieval.stages.time_expressions import time_range_of, without_times
 from retrieval.types import Anchor, Intent, Kind, Lookups, Mode, Question, Reading, TimeRange
 
 MAX_QUESTIONS = 4
-# A clause with fewer content terms than this belongs to its neighbour.
-FEWEST_TERMS = 1
 
 CUED_CONFIDENCE = 0.9
 DEFAULT_CONFIDENCE = 0.6
@@ -28,7 +26,9 @@ _BROAD_KINDS = frozenset({"delta", "planning", "briefing"})
 _ASKS = (
     r"(?:what|who|whom|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|has|have)\b"
 )
-_ZH_ASKS = r"(?:谁|哪|什么|何时|几|多少|多大|多久|多长|多高|多远|怎么|怎样|如何|为什么|是否|有没有|是不是)"
+_ZH_ASKS = (
+    r"(?:谁|哪|什么|何时|几|多少|多大|多久|多长|多高|多远|怎么|怎样|如何|为什么|是否|有没有|是不是)"
+)
 # A new question begins after a question mark, a semicolon or a line end, and after "and" or a
 # comma when an interrogative follows.
 _SPLIT = re.compile(
@@ -91,7 +91,7 @@ def split_questions(query: str, anchor: Anchor) -> tuple[Question, ...]:
     clauses = [part.strip() for part in _SPLIT.split(query) if part and part.strip()]
     found: list[str] = []
     for clause in clauses:
-        if found and (len(query_terms(clause)) <= FEWEST_TERMS or not _IS_QUESTION.search(clause)):
+        if found and not (query_terms(clause) and _IS_QUESTION.search(clause)):
             found[-1] = f"{found[-1]} {clause}"
         elif found and not _IS_QUESTION.search(found[-1]):
             found[-1] = f"{found[-1]} {clause}"  # a statement sets the scene for its question

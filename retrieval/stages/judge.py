@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from holamem.text.segment import query_terms
 from retrieval.stages.calibration import LOW_BELOW, NONE_BELOW, level_of
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.next_source import suggest_source
@@ -16,7 +17,6 @@ from retrieval.types import (
     Question,
     QuestionCoverage,
 )
-from holamem.text.segment import query_terms
 
 # A name that no document holds: whatever else matches, it is about something else.
 UNKNOWN_NAME_CAP = 0.35
@@ -40,7 +40,14 @@ def judge(
         for index, question in enumerate(candidates.questions)
     )
     gaps = [
-        _gap(index, coverage, evidence=evidence, candidates=candidates, source=source, outside=found_outside)
+        _gap(
+            index,
+            coverage,
+            evidence=evidence,
+            candidates=candidates,
+            source=source,
+            outside=found_outside,
+        )
         for index, coverage in enumerate(per_question)
         for source in [suggest_source(coverage.question, known=known, evidence=evidence)]
     ]
@@ -53,6 +60,14 @@ def judge(
         gaps=found,
         next_source=found[0].suggested_source if found else None,
     )
+
+
+def best_support(evidence: Sequence[Hydrated]) -> float:
+    """The weakest question's best evidence; 0 without evidence."""
+    if not evidence:
+        return 0.0
+    questions = range(len(evidence[0].supports))
+    return min(max(item.supports[index] for item in evidence) for index in questions)
 
 
 def _coverage(

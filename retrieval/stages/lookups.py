@@ -58,7 +58,7 @@ SELECT 'trees', count(*)::text, '', '', '', NULL, false
 def look_up(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) -> Lookups:
     """One statement. A name that the workspace does not know resolves to nothing, not to all."""
     names = request.entities or []
-    values = {
+    values: dict[str, Any] = {
         "workspace": workspace.pk,
         "scopes": scope_list(workspace, scopes),
         "query": normalise_name(request.query),

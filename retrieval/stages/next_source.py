@@ -8,9 +8,7 @@ from retrieval.stages.lookups import stands_in
 from retrieval.types import Hydrated, Lookups, NextSource
 
 
-def suggest_source(
-    question: str, *, known: Lookups, evidence: Sequence[Hydrated]
-) -> NextSource:
+def suggest_source(question: str, *, known: Lookups, evidence: Sequence[Hydrated]) -> NextSource:
     """The narrowest source first: a connected system, local files, the session, the web, a person."""
     provider = _provider_for(question, known=known)
     if provider is not None:

@@ -6,24 +6,59 @@ Ranges are half open. Words that name the future are left alone: memory is asked
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+
 from retrieval.stages import calendar_spans as spans
 from retrieval.types import Anchor, TimeRange
 
-MONTHS = (
-    "january february march april may june july august september october november december"
-).split()
-WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_MONTH = "|".join([*MONTHS, "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept?", "oct", "nov", "dec"])
+MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_MONTH = "|".join(
+    [*MONTHS, "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept?", "oct", "nov", "dec"]
+)
 _ORDINAL = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-_NUMBER = r"(?P<n>\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|couple of|few)"
+_NUMBER = (
+    r"(?P<n>\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|couple of|few)"
+)
 _ZH_NUMBER = r"(?P<n>\d{1,4}|[一二两三四五六七八九十几半]{1,3})"
 _WORD_NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
     "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12, "couple of": 2, "few": 3,
 }  # fmt: skip
-_ZH_DIGITS = {"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
-_ZH_UNITS = {"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week", "月": "month", "年": "year"}
+_ZH_DIGITS = {
+    "一": 1,
+    "二": 2,
+    "两": 2,
+    "三": 3,
+    "四": 4,
+    "五": 5,
+    "六": 6,
+    "七": 7,
+    "八": 8,
+    "九": 9,
+}
+_ZH_UNITS = {
+    "天": "day",
+    "日": "day",
+    "周": "week",
+    "星期": "week",
+    "礼拜": "week",
+    "月": "month",
+    "年": "year",
+}
 _ZH_WEEKDAYS = "一二三四五六日"
 
 
@@ -85,7 +120,9 @@ def _built(build: Builder, match: re.Match[str], anchor: Anchor) -> TimeRange | 
         return None
 
 
-_OPEN_BEFORE = re.compile(r"(?P<word>since|after|before|until|till|by|自从|自|从)\s*$", re.IGNORECASE)
+_OPEN_BEFORE = re.compile(
+    r"(?P<word>since|after|before|until|till|by|自从|自|从)\s*$", re.IGNORECASE
+)
 _OPEN_AFTER = re.compile(r"\s*(?P<word>之前|以前|之后|以后|以来|起|后(?!天)|前(?!天))")
 
 

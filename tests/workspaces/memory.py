@@ -10,10 +10,10 @@ from holamem.database.scope import ALL_SCOPES, system_scope
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.services.intake import EventDraft, receive_events
+from workspaces.services.jobs import claim_job
 from workspaces.services.principals import Principal
 from workspaces.services.results import EventResult, event_result
 from workspaces.services.worker import run_job
-from workspaces.services.jobs import claim_job
 
 MORNING = datetime(2026, 5, 20, 9, 30, tzinfo=UTC)
 
@@ -47,9 +47,7 @@ def remember(workspace: Workspace, *drafts: EventDraft) -> list[EventResult]:
 
 
 def results_of(workspace: Workspace, event_ids: Sequence[UUID]) -> list[EventResult]:
-    return [
-        event_result(workspace, scopes=ALL_SCOPES, event_id=event_id) for event_id in event_ids
-    ]
+    return [event_result(workspace, scopes=ALL_SCOPES, event_id=event_id) for event_id in event_ids]
 
 
 def drain(workspace: Workspace) -> int:
@@ -86,7 +84,7 @@ def unfinished_jobs(workspace: Workspace) -> list[tuple[str, str, str]]:
 ATLAS_FACTS = (
     "The Atlas gateway listens on port 8443.",
     "The Atlas gateway writes its access log to /var/log/atlas/access.log.",
-    "Mara Lindqvist owns the Atlas gateway.",
+    "Errors of the Atlas gateway carry a code that starts with ATL.",
     "The Atlas gateway terminates TLS with certificates from the internal CA.",
     "Backups of the Atlas gateway configuration run at 02:15 every night.",
     "The Atlas gateway rejects requests without a tenant header.",

@@ -8,6 +8,8 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 
+from workspaces.models.tenancy import EndUser, Tenant, Workspace
+
 # Generic for the type checker only: the classes of Django themselves are not.
 if TYPE_CHECKING:
     AnyModelAdmin = admin.ModelAdmin[Any]
@@ -22,10 +24,11 @@ TENANT_PATHS = {
     "workspace": "tenant",
     "end_user": "workspace__tenant",
 }
+OWNED: dict[str, type[Model]] = {"tenant": Tenant, "workspace": Workspace, "end_user": EndUser}
 
 
 def tenant_ids(user: AbstractBaseUser | AnonymousUser) -> list[Any]:
-    return list(user.memberships.values_list("tenant_id", flat=True))  # type: ignore[union-attr]
+    return list(user.memberships.values_list("tenant_id", flat=True))
 
 
 class TenantAdmin(AnyModelAdmin):
@@ -41,7 +44,7 @@ class TenantAdmin(AnyModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
-        if request.user.is_superuser:  # type: ignore[union-attr]
+        if request.user.is_superuser:
             return rows
         if not self.tenant_path:
             return rows.none()
@@ -54,7 +57,7 @@ class TenantAdmin(AnyModelAdmin):
         """Any staff may look, since the queryset holds only what is theirs."""
         user = request.user
         return bool(user.is_active and user.is_staff) and (
-            user.is_superuser or bool(self.tenant_path)  # type: ignore[union-attr]
+            user.is_superuser or bool(self.tenant_path)
         )
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -65,8 +68,8 @@ class TenantAdmin(AnyModelAdmin):
     ) -> Any:
         """A form never offers, nor accepts, what belongs to another tenant."""
         path = TENANT_PATHS.get(db_field.name)
-        if path and not request.user.is_superuser:  # type: ignore[union-attr]
-            rows = db_field.related_model._default_manager.all()
+        if path and not request.user.is_superuser:
+            rows = OWNED[db_field.name]._default_manager.all()
             kwargs["queryset"] = rows.filter(**{f"{path}__in": tenant_ids(request.user)})
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 

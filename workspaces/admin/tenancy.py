@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
@@ -37,8 +37,8 @@ class MembershipPage(TenantAdmin):
     list_select_related = ("user", "tenant")
     autocomplete_fields = ("user",)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Membership | None = None) -> bool:
-        return bool(request.user.is_superuser)  # type: ignore[union-attr]
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.is_superuser)
 
 
 class WorkspaceForm(AnyModelForm):
@@ -103,7 +103,7 @@ class KeyPage(TenantAdmin):
     list_select_related = ("tenant", "workspace")
     actions = ("revoke",)
 
-    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> tuple[str, ...]:

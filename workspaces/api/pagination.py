@@ -29,13 +29,18 @@ class PageQuery(QuerySerializer):
     )
 
 
+def _link_field() -> serializers.CharField:
+    return serializers.CharField(
+        allow_null=True, help_text="Address of that page; null when there is none."
+    )
+
+
 def page_of(item: type[serializers.Serializer[Any]], *, name: str) -> type[Any]:
     """The output serializer of a page of `item`, for the OpenAPI document."""
-    link = {"allow_null": True, "help_text": "Address of that page; null when there is none."}
     fields = {
         "results": item(many=True),
-        "next": serializers.CharField(**link),
-        "previous": serializers.CharField(**link),
+        "next": _link_field(),
+        "previous": _link_field(),
     }
     return type(name, (serializers.Serializer,), fields)
 

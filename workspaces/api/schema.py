@@ -17,9 +17,13 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 class OperationSchema(AutoSchema):
     """Takes the parameters and the body of an operation from the view's own tables."""
 
+    def _table(self, name: str) -> dict[str, Any]:
+        table: dict[str, Any] = getattr(self.view, name)
+        return table
+
     def get_override_parameters(self) -> list[Any]:
-        query = self.view.queries.get(self.method)
+        query = self._table("queries").get(self.method)
         return [] if query is None else [query]
 
     def get_request_serializer(self) -> Any:
-        return self.view.bodies.get(self.method)
+        return self._table("bodies").get(self.method)

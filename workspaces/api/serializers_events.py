@@ -78,7 +78,7 @@ class EventSerializer(StrictSerializer):
     session = NameField(required=False, max_length=200)
     agent = NameField(required=False, max_length=200)
     run = NameField(required=False, max_length=200)
-    source = NameField(required=False, max_length=200)
+    source = NameField(required=False, max_length=200)  # type: ignore[assignment]  # a field named like an attribute of fields
     external_id = NameField(
         required=False, max_length=300, help_text="The source's own id: sent twice, stored once."
     )
@@ -161,9 +161,11 @@ class MessageSerializer(StrictSerializer):
 class EventBatchSerializer(StrictSerializer):
     """Either `events`, or `messages` of one session."""
 
-    events = EventSerializer(many=True, required=False, allow_empty=False, max_length=BATCH_EVENTS)
-    messages = MessageSerializer(
-        many=True, required=False, allow_empty=False, max_length=BATCH_EVENTS
+    events: Any = serializers.ListSerializer(
+        child=EventSerializer(), required=False, allow_empty=False, max_length=BATCH_EVENTS
+    )
+    messages: Any = serializers.ListSerializer(
+        child=MessageSerializer(), required=False, allow_empty=False, max_length=BATCH_EVENTS
     )
     user_id = NameField(required=False, max_length=REF_CHARACTERS, help_text="With messages.")
     session = NameField(required=False, max_length=200, help_text="With messages.")
@@ -229,7 +231,7 @@ class EventLineSerializer(serializers.Serializer[Any]):
     user_id = serializers.CharField(allow_null=True)
     actor = serializers.CharField()
     session = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a field named like an attribute of fields
     external_id = serializers.CharField()
     occurred_at = serializers.DateTimeField(allow_null=True)
     received_at = serializers.DateTimeField()

@@ -72,7 +72,7 @@ class LeafSourceSerializer(serializers.Serializer[Any]):
     event_id = serializers.UUIDField(source="id")
     kind = StrictChoiceField(choices=choices(Event.Kind.values))
     actor = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a field named like an attribute of fields
     session = serializers.CharField(source="session_ref")
     occurred_at = serializers.DateTimeField(allow_null=True)
     received_at = serializers.DateTimeField()

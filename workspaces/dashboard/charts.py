@@ -80,7 +80,7 @@ def _round_up(value: int) -> int:
     """The next number that divides well by four: 4, 8, 20, 40, 80, 200 …"""
     if value <= GRID_LINES:
         return GRID_LINES
-    magnitude = 10 ** math.floor(math.log10(value / GRID_LINES))
+    magnitude: int = 10 ** math.floor(math.log10(value / GRID_LINES))
     for factor in (1, 2, 5, 10):
         if value <= GRID_LINES * magnitude * factor:
             return GRID_LINES * magnitude * factor

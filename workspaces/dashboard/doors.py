@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from workspaces.dashboard.page import signed_in
 from workspaces.models.tenancy import Tenant
 from workspaces.services.principals import principal_for_user, tenants_of, workspaces_of
 
@@ -50,7 +51,7 @@ class SignOut(LogoutView):
 @login_required
 def home(request: HttpRequest) -> HttpResponseBase:
     """The first workspace of the person's first tenant that has one."""
-    for tenant in tenants_of(request.user):
+    for tenant in tenants_of(signed_in(request)):
         address = _first_workspace(request, tenant)
         if address is not None:
             return address
@@ -59,14 +60,14 @@ def home(request: HttpRequest) -> HttpResponseBase:
 
 @login_required
 def tenant_home(request: HttpRequest, tenant: str) -> HttpResponseBase:
-    found = next((item for item in tenants_of(request.user) if item.slug == tenant), None)
+    found = next((item for item in tenants_of(signed_in(request)) if item.slug == tenant), None)
     if found is None:
         raise Http404
     return _first_workspace(request, found) or render(request, "dashboard/no_workspace.html")
 
 
 def _first_workspace(request: HttpRequest, tenant: Tenant) -> HttpResponseBase | None:
-    workspaces = workspaces_of(principal_for_user(request.user, tenant=tenant))
+    workspaces = workspaces_of(principal_for_user(signed_in(request), tenant=tenant))
     if not workspaces:
         return None
     return redirect("dashboard_overview", tenant.slug, workspaces[0].slug)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied as Forbidden
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -85,13 +86,21 @@ def workspace_page(view: PageView) -> PageView:
     return guarded
 
 
+def signed_in(request: HttpRequest) -> AbstractBaseUser:
+    """The person behind a view that asks for sign-in."""
+    if not isinstance(request.user, AbstractBaseUser):
+        raise Forbidden
+    return request.user
+
+
 def find_place(request: HttpRequest, *, tenant_slug: str, workspace_slug: str) -> Place:
     """Raises NotFound for a tenant that the person is no member of, as for one that is not."""
-    tenants = tenants_of(request.user)
+    user = signed_in(request)
+    tenants = tenants_of(user)
     tenant = next((item for item in tenants if item.slug == tenant_slug), None)
     if tenant is None:
         raise NotFound("There is no such workspace.")
-    principal = principal_for_user(request.user, tenant=tenant)
+    principal = principal_for_user(user, tenant=tenant)
     workspace = workspace_for(principal, slug=workspace_slug)
     siblings = workspaces_of(principal)
     return Place(principal, tenant, workspace, _choices(tenants, tenant, siblings, workspace))
@@ -102,7 +111,9 @@ def _choices(
 ) -> list[Choice]:
     """The workspaces of this tenant, then the other tenants of the person."""
     own = [
-        Choice(item.name, reverse("dashboard_overview", args=[tenant.slug, item.slug]), item == here)
+        Choice(
+            item.name, reverse("dashboard_overview", args=[tenant.slug, item.slug]), item == here
+        )
         for item in siblings
     ]
     others = [

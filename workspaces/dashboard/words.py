@@ -26,7 +26,7 @@ GLYPHS = {
     # coverage
     "none": GAP, "low": GAP, "medium": STALE, "high": CURRENT,
     # freshness
-    "fresh": CURRENT, "current": CURRENT, "recent": CURRENT, "aging": STALE, "past": PAST,
+    "fresh": CURRENT, "recent": CURRENT, "older": PAST,
 }  # fmt: skip
 
 WORDS = {
@@ -74,8 +74,7 @@ WORDS = {
     "high": pgettext_lazy("coverage", "high"),
     "fresh": _("fresh"),
     "recent": _("recent"),
-    "aging": _("aging"),
-    "past": _("past"),
+    "older": _("older"),
     # kinds of events
     "user_message": _("user message"),
     "assistant_turn": _("assistant turn"),
@@ -87,6 +86,8 @@ WORDS = {
     "document_revision": _("document revision"),
     "sync_item": _("sync item"),
     # reasons of an admission
+    "durable_fact": _("a durable fact"),
+    "failed_execution": _("the execution failed"),
     "accepted": _("vouched for by the caller"),
     "no_execution": _("claims an action without a tool result"),
     "failed_tool": _("the tool call failed"),
@@ -150,6 +151,8 @@ WORDS = {
     "user": _("user"),
     "assistant": _("assistant"),
     "tool": _("tool"),
+    "external": _("outside source"),
+    "offline": _("built-in rules"),
     "en": _("English"),
     "zh": _("Chinese"),
     # retrieval
@@ -169,6 +172,16 @@ WORDS = {
     "session": _("session"),
     "local": _("local files"),
     "web": _("web"),
+    "lexical": _("words"),
+    "vector": _("meaning"),
+    "neighbour": _("neighbouring turns"),
+    "branch": _("branch"),
+    "in_branch": _("in a chosen branch"),
+    "outside_branch": _("outside the chosen branches"),
+    "entity": _("entity"),
+    "time": _("time"),
+    "embedding_pending": _("leaves that wait for their vector"),
+    "bodies": _("bodies that could not be read"),
 }
 
 

@@ -68,7 +68,9 @@ def retry(request: HttpRequest, place: Place, job_id: UUID) -> HttpResponse:
 @require_POST
 @workspace_page
 def cancel(request: HttpRequest, place: Place, job_id: UUID) -> HttpResponse:
-    return _change(request, place, job_id, cancel_job, _("The job is cancelled. Retry undoes this."))
+    return _change(
+        request, place, job_id, cancel_job, _("The job is cancelled. Retry undoes this.")
+    )
 
 
 def _change(

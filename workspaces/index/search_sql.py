@@ -37,7 +37,7 @@ def build_statement(shape: Shape, *, where: "NodeFilter") -> str:
         *_nearest(shape.vectors, where=where, scope=shape.scope),
     ]
     arms = (["lexical"] if shape.terms else []) + [f"nearest_{i}" for i in range(shape.vectors)]
-    chosen = " UNION ".join(f"SELECT node_id FROM {arm}" for arm in arms)  # noqa: S608 - own names
+    chosen = " UNION ".join(f"SELECT node_id FROM {arm}" for arm in arms)
     parts.append(f"chosen AS ({chosen or _NO_NODE})")
     return "WITH " + ",\n".join(parts) + _answer(shape)
 
@@ -184,7 +184,7 @@ def _joined(alias: str, table: str, conditions: list[str]) -> list[str]:
         return []
     inside = " AND ".join(conditions)
     return [
-        f"{alias}.node_id IN (SELECT n.id FROM {table} n"  # noqa: S608 - fixed names only
+        f"{alias}.node_id IN (SELECT n.id FROM {table} n"
         f" WHERE n.workspace_id = %(workspace)s AND {inside})"
     ]
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from holamem.errors import MalformedReply
 from holamem.providers.base import ChatModel
+from holamem.text.secrets import mask_secrets
 from workspaces.judging import offline_admission, prompts, replies
 from workspaces.judging.base import (
     Admission,
@@ -17,6 +18,7 @@ from workspaces.judging.base import (
     NewEntity,
     SummaryDraft,
 )
+from workspaces.judging.support import has_its_numbers_from, problem_with
 
 # What the write path's contract decides by itself; a model is not asked to confirm it.
 _SETTLED = frozenset({"accepted", "failed_execution", "no_execution"})
@@ -78,7 +80,9 @@ class ModelJudge:
     def summarise(
         self, *, tree_title: str, children: Sequence[ChildView], token_budget: int
     ) -> SummaryDraft:
-        """Raises MalformedReply when the answer cites a node that is not among the children."""
+        """Raises MalformedReply when the answer cites a node that is not among the children, or
+        can't be a summary of them. A statement with a number that its child lacks is left out.
+        """
         if not children:
             raise ValueError("There is no text to summarise.")
         document = {
@@ -92,7 +96,7 @@ class ModelJudge:
             schema=replies.SummaryReply,
             purpose="summary",
         ).value
-        return _summary(reply, known={child.node_id for child in children})
+        return _summary(reply, tree_title=tree_title, children=children)
 
 
 def _in_time(children: Sequence[ChildView]) -> list[ChildView]:
@@ -108,13 +112,13 @@ def _assignment(reply: replies.AssignmentReply) -> Assignment:
         action=reply.action,
         entity_id=reply.entity_id,
         match_confidence=reply.match_confidence,
-        new_entity=NewEntity(new.type, new.name, new.evidence) if new else None,
+        new_entity=NewEntity(new.type, _masked(new.name), new.evidence) if new else None,
         create_confidence=reply.create_confidence,
         secondary=tuple(reply.secondary),
-        title=reply.title,
-        summary=reply.summary,
-        labels=tuple(reply.labels),
-        subject_key=reply.subject_key.casefold(),
+        title=_masked(reply.title),
+        summary=_masked(reply.summary),
+        labels=tuple(map(_masked, reply.labels)),
+        subject_key=_masked(reply.subject_key).casefold(),
     )
 
 
@@ -127,9 +131,35 @@ def _comparison(reply: replies.ComparisonReply, leaves: Sequence[LeafView]) -> C
     return Comparison(reply.relation, reply.leaf_id, reply.confidence)
 
 
-def _summary(reply: replies.SummaryReply, *, known: set[str]) -> SummaryDraft:
-    cited = {bullet.node_id for bullet in reply.bullets}
-    if not cited <= known:
+def _summary(
+    reply: replies.SummaryReply, *, tree_title: str, children: Sequence[ChildView]
+) -> SummaryDraft:
+    known = {child.node_id: child for child in children}
+    if not {bullet.node_id for bullet in reply.bullets} <= known.keys():
         raise MalformedReply("A summary cited a node that it was not given.")
-    body = "\n".join(f"- {' '.join(b.text.split())} [{b.node_id}]" for b in reply.bullets)
-    return SummaryDraft(reply.title, reply.summary, body, tuple(reply.labels))
+    told = [
+        (_masked(" ".join(bullet.text.split())), bullet.node_id)
+        for bullet in reply.bullets
+        if bullet.text.strip() and has_its_numbers_from(bullet.text, [known[bullet.node_id]])
+    ]
+    if not told:
+        raise MalformedReply("No statement of the summary is supported by its children.")
+    problem = problem_with("\n".join(text for text, _ in told), children)
+    if problem is not None:
+        raise MalformedReply(problem)
+    return SummaryDraft(
+        title=_supported(reply.title, children, otherwise=tree_title),
+        summary=_supported(reply.summary, children, otherwise=told[0][0]),
+        body="\n".join(f"- {text} [{node_id}]" for text, node_id in told),
+        labels=tuple(map(_masked, reply.labels)),
+    )
+
+
+def _supported(text: str, children: Sequence[ChildView], *, otherwise: str) -> str:
+    has_support = text.strip() and has_its_numbers_from(text, children)
+    return _masked(text) if has_support else otherwise
+
+
+def _masked(text: str) -> str:
+    """Memory is masked before a model sees it; what the model adds may echo a key of its own."""
+    return mask_secrets(text).text

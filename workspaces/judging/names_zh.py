@@ -29,7 +29,7 @@ _VERB_FRONT = re.compile(
 )
 # A function word inside means that the run crossed a phrase, so it is no name.
 _CROSSED = re.compile(
-    r"^[的了是在把被给从到由向和与及或但就都也还又很要会]|(?<=.)[的了是在把被将给对从到由向和与及或但就都也还又很要会能]|没有|使用|发布到|部署|升级"
+    r"^[的了是在把被给从到由向和与及或但就都也还又很要会]|(?<=.)[的了是在把被将给对从到由向和与及或但就都也还又很要会能]|没有|负责|接手|喜欢|加入|使用|发布到|部署|升级"
 )
 _SURNAME = "|".join(sorted(SURNAMES, key=len, reverse=True))
 _NEVER_GIVEN = re.compile(r"[的了过上下里用啥是在有不也都很就着给把被让个]")

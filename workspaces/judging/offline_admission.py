@@ -116,6 +116,8 @@ def judge_sentence(sentence: str, *, kind: str = "user_message", proved: bool = 
         return Admission(LOW, "question")
     if not content_terms(rest):
         return Admission(LOW, _courtesy(sentence, cues))
+    if len(content_terms(rest)) < MIN_TERMS and cues.thanks.search(sentence):
+        return Admission(LOW, "acknowledgement")
     told = cues.remember.sub("", rest)
     act = _act(told, cues, kind=kind)
     if act:
@@ -141,14 +143,14 @@ def _act(sentence: str, cues: Cues, *, kind: str) -> str | None:
     if cues.plan.search(sentence) and not _is_arranged(sentence, cues):
         return "plan"
     has_detail = bool(cues.counted.search(sentence) or cues.standing.search(sentence))
+    if cues.small_talk.search(sentence) and not has_detail and not cues.preference.search(sentence):
+        return "small_talk"
     if cues.request.search(sentence) and not cues.standing.search(sentence):
         return "request"
     if cues.thanks.search(sentence) and not has_detail:
         return "acknowledgement"
     if cues.acknowledgement.search(sentence) and len(content_terms(sentence)) < MIN_TERMS:
         return "acknowledgement"
-    if cues.small_talk.search(sentence) and not has_detail and not cues.preference.search(sentence):
-        return "small_talk"
     return None
 
 

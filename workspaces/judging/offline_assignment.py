@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from workspaces.judging import names_en, names_zh
 from workspaces.judging.base import Action, Assignment, ChunkContext, EntityCandidate, NewEntity
+from workspaces.judging.cues_en import ENGLISH
+from workspaces.judging.cues_zh import CHINESE
 from workspaces.judging.leaf_words import labels_of, summary_of, title_of
 from workspaces.judging.mentions import CHINESE_HEAD_TYPES, HEAD_TYPES, RANK, Mention, Role
 from workspaces.judging.placeholders import is_placeholder
@@ -21,10 +23,12 @@ CLEAR_NAME = 0.68
 MAX_SECONDARY = 6
 # Later sentences usually elaborate; their subjects rarely own the chunk.
 LEADING_SENTENCES = 3
+# What a sentence is about stands in its first part; this also bounds the work on a long one.
+LEADING_CHARACTERS = 400
 
 _FIRST_PERSON = re.compile(
-    r"(?:^|[.!?,;:] ?)(?:(?:yesterday|today|last \w+|recently|also|and|but|well|so|yeah|yes|hey[^,!.]*|hi[^,!.]*|thanks[^.!]*)[,!.]? )*(?:i|my)(?:'m|'ve|'d|'ll)?\b"
-    r"|(?:^|[。！，])(?:昨天|今天|前天|上周|去年|最近|其实)?我(?!们)",
+    r"(?:^|[,;] (?:and |but |so )?)(?:(?:yesterday|today|recently|last \w+|this \w+),? )?(?:i|my)(?:'m|'ve|'d|'ll)?\b"
+    r"|(?:^|，)(?:昨天|今天|前天|上周|去年|最近|其实)?我(?!们)",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
@@ -40,7 +44,7 @@ class _Match:
 
 def assign(chunk: ChunkContext, *, candidates: Sequence[EntityCandidate]) -> Assignment:
     """Match an entity that the chunk names, else create a clearly named one, else fall back."""
-    lines = [cleaned(line) for line in sentences(chunk.text)[:LEADING_SENTENCES]]
+    lines = _leading_lines(chunk.text)
     matches = sorted(_matches(lines, candidates), key=lambda match: match.mention.order)
     names = sorted(_new_names(lines, matches), key=lambda mention: mention.order)
     best = matches[0] if matches else None
@@ -191,7 +195,17 @@ def _is_called(candidate: EntityCandidate, name: str) -> bool:
 def _is_about_actor(chunk: ChunkContext) -> bool:
     if chunk.kind == "assistant_turn" or not is_person(chunk.actor):
         return False
-    return bool(_FIRST_PERSON.search(cleaned(chunk.text))) or chunk.kind.startswith("accepted_")
+    if chunk.kind.startswith("accepted_"):
+        return True
+    return any(_FIRST_PERSON.search(_opened(line)) for line in _leading_lines(chunk.text))
+
+
+def _leading_lines(text: str) -> list[str]:
+    return [cleaned(line)[:LEADING_CHARACTERS] for line in sentences(text)[:LEADING_SENTENCES]]
+
+
+def _opened(line: str) -> str:
+    return (CHINESE if is_chinese(line) else ENGLISH).opening.sub("", line)
 
 
 def _actor_type(chunk: ChunkContext) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from workspaces.judging.base import ChunkContext, Comparison, LeafView, Relation
 from workspaces.judging.cues_en import ENGLISH
 from workspaces.judging.cues_zh import CHINESE
-from workspaces.judging.reading import cleaned, content_terms, is_chinese, likeness, overlap, values
+from workspaces.judging.reading import cleaned, content_terms, is_chinese, likeness, values
 
 SAME_FRAME = 0.75
 # With "now", "moved to", "改为" in the new text a looser likeness is a change too.
@@ -49,8 +49,12 @@ _HOLDER_ZH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
+    """`frame` has no values; `terms` and `numbers` are all that is said, whatever its case."""
+
     frame: frozenset[str]
     values: frozenset[str]
+    terms: frozenset[str]
+    numbers: frozenset[str]
 
 
 def compare(chunk: ChunkContext, *, subject_key: str, leaves: Sequence[LeafView]) -> Comparison:
@@ -86,13 +90,10 @@ def _happened_apart(chunk: ChunkContext, leaf: LeafView) -> bool:
 
 
 def _is_repeat(new: _Statement, old: _Statement) -> bool:
-    """A repeat adds nothing: its words and values are all in the old text."""
-    if not new.frame or not new.values <= old.values:
+    """A repeat adds nothing: its numbers are the old ones, its words are all in the old text."""
+    if not new.terms or new.numbers != old.numbers or not new.terms <= old.terms:
         return False
-    if new.values == old.values and new.frame == old.frame:
-        return True
-    is_contained = overlap(new.frame, old.frame) == 1.0
-    return new.values == old.values and is_contained and likeness(new.frame, old.frame) >= REPEATED
+    return likeness(new.terms, old.terms) >= REPEATED
 
 
 def _replacement(text: str, new: _Statement, old: _Statement, *, is_same_key: bool) -> float:
@@ -145,4 +146,10 @@ def _statement(text: str) -> _Statement:
     rest = folded
     for holder in holders:
         rest = rest.replace(holder, " ")
-    return _Statement(content_terms(rest) - _CUE_TERMS, values(folded) | names)
+    numbers = values(folded)
+    return _Statement(
+        frame=content_terms(rest) - _CUE_TERMS,
+        values=numbers | names,
+        terms=content_terms(folded),
+        numbers=numbers,
+    )

@@ -81,11 +81,6 @@ def values(text: str) -> frozenset[str]:
     return frozenset(numbers | days)
 
 
-def overlap(part: frozenset[str], whole: frozenset[str]) -> float:
-    """Share of `part` that `whole` contains, 0..1; an empty part is 0."""
-    return len(part & whole) / len(part) if part else 0.0
-
-
 def likeness(left: frozenset[str], right: frozenset[str]) -> float:
     """Jaccard similarity, 0..1; two empty sets are 0."""
     union = left | right

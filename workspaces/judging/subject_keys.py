@@ -4,6 +4,9 @@ import re
 
 from workspaces.judging.reading import cleaned, content_terms, is_chinese, sentences
 
+# A statement names its attribute early; this also bounds the work on a long sentence.
+READ_CHARACTERS = 400
+
 _OWNED_EN = r"(?:^|[,;] |\bthat |\bto \w+ )(?:the |our |my |a )?(?P<attribute>(?:[\w-]+ ){{1,4}}?)of (?:the |our |my )?{name}"
 _GENITIVE_EN = r"{name}(?:'s|s') (?P<attribute>(?:[\w-]+ ?){{1,4}}?)(?= (?:is|are|was|were|has|moved|now|will|changed)\b)"
 _MINE_EN = re.compile(
@@ -19,7 +22,7 @@ def subject_key(text: str, *, subject: str) -> str:
 
     "The port of Atlas is 80" and "Atlas's port is 81" have the key `atlas|port`.
     """
-    first = cleaned((sentences(text) or [text])[0])
+    first = cleaned((sentences(text) or [text])[0])[:READ_CHARACTERS]
     name = cleaned(subject).casefold()
     attribute = _owned(first, name=name) or _predicate(first, name=name)
     return f"{name}|{attribute}"[:120]

@@ -82,7 +82,7 @@ def hard_rejection(context: ChunkContext, *, category: str) -> str | None:
     if category == Category.INTERACTION and contains_recalled_text(context.text):
         return "recalled"
     is_unproven_claim = (
-        context.kind == Event.Kind.ASSISTANT_TURN
+        context.kind in (Event.Kind.ASSISTANT_TURN, Event.Kind.DISTILLED_STATEMENT)
         and not context.has_execution_evidence
         and claims_execution(context)
     )

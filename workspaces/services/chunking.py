@@ -62,9 +62,19 @@ def _packed(spans: Iterable[Span], *, limit: int) -> list[Span]:
     return packed
 
 
+def _follows_heading(text: str, end: int, floor: int) -> bool:
+    """Whether the last line before ``end`` is a heading, which must not lose its text."""
+    return text.startswith("#", max(text.rfind("\n", floor, end) + 1, floor))
+
+
 def _paragraphs(text: str, span: Span) -> list[Span]:
-    ends = (match.end() for match in _PARAGRAPH_END.finditer(text, span.start, span.end))
-    return _tiles(ends, start=span.start, end=span.end)
+    cuts: list[int] = []
+    position = span.start
+    for match in _PARAGRAPH_END.finditer(text, span.start, span.end):
+        if not _follows_heading(text, match.start(), position):
+            position = match.end()
+            cuts.append(position)
+    return _tiles(cuts, start=span.start, end=span.end)
 
 
 def _sentences(text: str, span: Span, *, limit: int) -> list[Span]:

@@ -12,7 +12,9 @@ from uuid import UUID
 from pgvector.django import CosineDistance
 
 from holamem.database.scope import workspace_scope
+from holamem.errors import MalformedReply
 from workspaces.bodies import BodyCorrupt, BodyMissing, read_markdown
+from workspaces.index.embedding import current_model
 from workspaces.judging.base import ChunkContext, Judge, LeafView
 from workspaces.models.log import Category
 from workspaces.models.tenancy import Workspace
@@ -103,7 +105,11 @@ def _closest(
 def _nearest(workspace: Workspace, *, tree: Tree, vector: Sequence[float]) -> list[UUID]:
     return list(
         workspace.vector_entries.filter(
-            scope_id=tree.scope_id, kind="leaf", tree_id=tree.id, status="active"
+            scope_id=tree.scope_id,
+            kind="leaf",
+            tree_id=tree.id,
+            status="active",
+            model=current_model(),
         )
         .order_by(CosineDistance("embedding", list(vector)), "node_id")
         .values_list("node_id", flat=True)[:MAX_COMPARED]
@@ -125,7 +131,10 @@ def _views(leaves: Sequence[SourceLeaf]) -> list[LeafView]:
 def _judged(
     chunk: ChunkContext, *, subject_key: str, views: Sequence[LeafView], judge: Judge
 ) -> Resolution:
-    comparison = judge.compare(chunk, subject_key=subject_key, leaves=views)
+    try:
+        comparison = judge.compare(chunk, subject_key=subject_key, leaves=views)
+    except MalformedReply:
+        return NEW  # no usable answer is as good as unsure, and unsure never merges
     known = {view.leaf_id: view for view in views}.get(comparison.leaf_id or "")
     if known is None:
         return NEW

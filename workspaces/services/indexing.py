@@ -4,6 +4,7 @@ from uuid import UUID
 
 from holamem.database.scope import workspace_scope
 from holamem.providers.registry import embedder
+from holamem.text.tokens import truncate
 from workspaces.bodies import read_markdown
 from workspaces.index.embedding import current_model, passage_text
 from workspaces.index.entries import put_vector
@@ -13,6 +14,7 @@ from workspaces.models.trees import SourceLeaf, SummaryNode
 from workspaces.services.jobs import ClaimedJob, add_job, require_lease
 from workspaces.services.summaries import without_citations
 
+SUMMARY_EMBEDDING_TOKENS = 240  # a full summary costs eight leaves' time and routes no better
 EMBEDDED_LEAVES = (SourceLeaf.Status.ACTIVE, SourceLeaf.Status.SUPERSEDED)
 EMBEDDED_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
 
@@ -26,7 +28,7 @@ def index_node(workspace: Workspace, job: ClaimedJob) -> None:
         ).exists()
     if node is None:
         return
-    vector = None if has_vector else embedder().embed_passages([_text_of(node)])[0]
+    vector = None if has_vector else embedder().embed_passages([text_of(node)])[0]
     model = current_model()
     with workspace_scope(workspace, [job.scope_id]):
         require_lease(job)
@@ -46,8 +48,8 @@ def find_node(workspace: Workspace, *, node_id: UUID) -> SourceLeaf | SummaryNod
     return workspace.summaries.filter(id=node_id, status__in=EMBEDDED_SUMMARIES).first()
 
 
-def _text_of(node: SourceLeaf | SummaryNode) -> str:
+def text_of(node: SourceLeaf | SummaryNode) -> str:
     text = read_markdown(node.body_path, sha256=node.body_sha256)
     if isinstance(node, SourceLeaf):
         return passage_text(text=text, actor=node.actor)
-    return f"{node.title}\n{without_citations(text)}"
+    return truncate(f"{node.title}\n{without_citations(text)}", SUMMARY_EMBEDDING_TOKENS)

@@ -29,6 +29,7 @@ from workspaces.services.principals import Principal
 
 EVENT_TEXT_BYTES = 1_000_000
 BATCH_EVENTS = 500
+BATCH_WAKE_UPS = 4  # a woken worker takes all that is due; each wake-up costs a commit
 INTEGRATION_KINDS = frozenset(
     {Event.Kind.INTEGRATION_RECORD, Event.Kind.DOCUMENT_REVISION, Event.Kind.SYNC_ITEM}
 )
@@ -233,6 +234,7 @@ def _store_event(workspace: Workspace, *, draft: EventDraft, scope_id: UUID, ind
         target_id=event.id,
         scope_id=scope_id,
         priority=50,
+        wake=index < BATCH_WAKE_UPS,
     )
     return event
 

@@ -5,7 +5,9 @@ and limits are ours; leases compare with database time.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -47,6 +49,7 @@ class ClaimedJob:
 Scopes = Sequence[UUID] | str | None
 Handler = Callable[[Workspace, ClaimedJob], None]
 _handlers: dict[str, Handler] = {}
+_draining: ContextVar[bool] = ContextVar("draining", default=False)
 
 
 def register_handler(topic: str, handler: Handler) -> None:
@@ -66,8 +69,11 @@ def add_job(
     scope_id: UUID,
     payload: Mapping[str, object] | None = None,
     priority: int = 100,
+    wake: bool = True,
 ) -> None:
     """Write a ready job in the caller's transaction; one that is ready already is enough.
+
+    `wake` false spares the wake-up where another one, or a draining worker, is sure to follow.
 
     The update that changes nothing locks a job that is ready already, so that no worker takes
     it before this transaction's change can be seen.
@@ -82,7 +88,18 @@ def add_job(
             " DO UPDATE SET next_try_at = workspaces_job.next_try_at",
             [job_id, workspace.pk, scope_id, topic, target_id, json.dumps(payload or {}), priority],
         )
-    wake_on_commit(job_id)
+    if wake and not _draining.get():
+        wake_on_commit(job_id)
+
+
+@contextmanager
+def draining() -> Iterator[None]:
+    """While a worker takes all that is due, the jobs that it adds need no wake-up."""
+    token = _draining.set(True)
+    try:
+        yield
+    finally:
+        _draining.reset(token)
 
 
 def claim_job(job_id: UUID | None = None) -> ClaimedJob | None:

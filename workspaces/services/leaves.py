@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
+from holamem import faults
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
 from holamem.ids import new_id
@@ -54,6 +55,7 @@ def link_duplicate(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> 
         require_lease(job)
         _link_source(workspace, plan=plan, leaf=leaf, is_creator=False)
         _settle_chunk(workspace, plan=plan, outcome=Chunk.Outcome.NOOP_DUPLICATE, leaf=leaf)
+        faults.point("duplicate.before_commit")
 
 
 def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> None:
@@ -65,6 +67,7 @@ def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> Non
     leaf = _build_leaf(workspace, plan=plan)
     body = write_leaf_body(leaf, owner=plan.owner, text=plan.chunk.text)
     leaf.body_sha256, leaf.body_bytes = body.sha256, body.size
+    faults.point("leaf.after_file")
     with workspace_scope(workspace, [plan.event.scope_id]):
         make_owner(plan.owner)
         tree = workspace.trees.select_for_update().get(id=plan.owner.tree.id)
@@ -75,7 +78,10 @@ def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> Non
         if known is not None and plan.resolution.kind == "history":
             _place_in_history(leaf, newer=known)
         leaf.save(force_insert=True)
+        faults.point("leaf.after_row")
         _attach(workspace, tree=tree, leaf=leaf, plan=plan)
+        faults.point("leaf.before_commit")
+    faults.point("leaf.after_commit")
 
 
 def write_leaf_body(leaf: SourceLeaf, *, owner: Owner, text: str) -> WrittenBody:
@@ -85,16 +91,16 @@ def write_leaf_body(leaf: SourceLeaf, *, owner: Owner, text: str) -> WrittenBody
         "workspace": str(leaf.workspace_id),
         "scope": str(leaf.scope_id),
         "tree": owner.tree.key,
-        "category": leaf.category,
+        "category": str(leaf.category),
         "title": leaf.title,
         "observed_at": leaf.observed_at.isoformat(),
-        "origin": leaf.origin_kind,
+        "origin": str(leaf.origin_kind),
         "labels": list(leaf.labels),
         "supersedes": str(leaf.supersedes_leaf_id) if leaf.supersedes_leaf_id else None,
         "fingerprint": leaf.fingerprint,
     }
     if owner.entity is not None:
-        front_matter["entity"] = {"type": owner.entity.type, "name": owner.entity.name}
+        front_matter["entity"] = {"type": str(owner.entity.type), "name": owner.entity.name}
     return write_body(leaf.body_path, front_matter=front_matter, markdown=text)
 
 

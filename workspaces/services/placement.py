@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from holamem.text.normalise import normalise, normalise_name
 from workspaces.judging.base import Assignment, EntityCandidate
+from workspaces.judging.placeholders import is_placeholder
 from workspaces.models.entities import Entity
 from workspaces.models.log import Chunk
 from workspaces.settings import WorkspaceSettings
@@ -144,7 +145,9 @@ def place(
 def is_usable_name(name: str) -> bool:
     """A name that could stand for one thing: no placeholder, no generic word, no path."""
     compared = normalise_name(name)
-    if not compared or len(name) > NAME_CHARACTERS or compared in PLACEHOLDERS:
+    if not compared or len(name) > NAME_CHARACTERS:
+        return False
+    if compared in PLACEHOLDERS or is_placeholder(compared):
         return False
     has_letter = any(unicodedata.category(character).startswith("L") for character in compared)
     return has_letter and _FORBIDDEN_IN_NAMES.search(name) is None

@@ -26,10 +26,10 @@ def _decays(days: int) -> LeafPolicy:
 
 # What people are and like changes rarely; what runs, and what a source says, changes by itself.
 _BY_TYPE = {
-    Entity.Type.PROJECT: _decays(90),
-    Entity.Type.SYSTEM: _decays(90),
-    Entity.Type.WORKFLOW: _decays(180),
-    Entity.Type.CUSTOMER: _decays(180),
+    Entity.Type.PROJECT: _decays(180),
+    Entity.Type.SYSTEM: _decays(180),
+    Entity.Type.WORKFLOW: _decays(365),
+    Entity.Type.CUSTOMER: _decays(365),
 }
 INTEGRATION = _decays(30)
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 
+from holamem import faults
 from holamem.database.scope import workspace_scope
 from holamem.errors import Conflict, MalformedReply
 from workspaces.index.embedding import current_model, embed_passage, passage_text
@@ -34,8 +35,10 @@ def process_event(workspace: Workspace, job: ClaimedJob) -> None:
     event = _take_up(workspace, job=job)
     if event is None:
         return
+    faults.point("event.taken_up")
     for chunk_id in ensure_chunks(workspace, event=event):
         process_chunk(workspace, job=job, event=event, chunk_id=chunk_id)
+    faults.point("event.before_processed")
     with workspace_scope(workspace, [event.scope_id]):
         require_lease(job)
         workspace.events.filter(id=event.id).update(status=Event.Status.PROCESSED, error="")
@@ -68,6 +71,7 @@ def process_chunk(workspace: Workspace, *, job: ClaimedJob, event: Event, chunk_
     placement, by = place_chunk(
         workspace, event=event, chunk=chunk, context=context, vector=vector, judge=judge
     )
+    faults.point("chunk.judged")
     for _ in range(PLAN_TRIES):
         plan = plan_chunk(
             workspace,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from holamem import faults
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
 from holamem.ids import new_id
@@ -88,20 +89,25 @@ def perform(workspace: Workspace, *, job: ClaimedJob, step: Step) -> SummaryNode
     if step.kind in ("seal", "replace", "root"):
         judge = configured_judge()
         draft = draft_summary(step, judge=judge)
+        faults.point("seal.after_draft")
         node = _new_node(workspace, step=step, directory=directory, height=height)
         build_node(step, draft=draft, node=node, model=judge.name)
         body = write_summary_body(node, tree_key=step.tree.key, body=draft.body)
         node.body_sha256, node.body_bytes = body.sha256, body.size
+        faults.point("seal.after_file")
     moves = _copy_moves(workspace, step=step, directory=directory, height=height)
     retired_to = _copy_retired(step, directory=directory)
+    faults.point("seal.before_swap")
     with workspace_scope(workspace, [step.tree.scope_id]):
         tree = workspace.trees.select_for_update().get(id=step.tree.id)
         require_lease(job)
         _recheck(workspace, tree=tree, step=step)
         _commit(workspace, tree=tree, step=step, node=node, draft=draft)
+        faults.point("seal.in_swap")
         _apply_moves(workspace, tree=tree, moves=moves)
         _retire_old(workspace, step=step, path=retired_to)
         workspace.trees.filter(id=tree.id).update(height=height, updated_at=now())
+    faults.point("seal.after_swap")
     logger.info(
         "tree.step",
         extra={"kind": step.kind, "height": step.height, "tree_id": str(step.tree.id)},

@@ -27,11 +27,16 @@ def draft_summary(step: Step, *, judge: Judge) -> SummaryDraft:
 
 
 def child_view(child: Child) -> ChildView:
+    """Without citations: those of a summary name its own children, and an id that stands in a
+    leaf's brackets would look like one.
+    """
+    text = read_markdown(child.body_path, sha256=child.body_sha256)
+    is_leaf = isinstance(child, SourceLeaf)
     return ChildView(
         node_id=str(child.id),
-        kind="leaf" if isinstance(child, SourceLeaf) else "summary",
+        kind="leaf" if is_leaf else "summary",
         title=child.title,
-        text=read_markdown(child.body_path, sha256=child.body_sha256),
+        text=CITATION.sub(r"\1", text) if is_leaf else without_citations(text),
         observed_at=child.observed_at,
     )
 
@@ -93,7 +98,7 @@ def write_summary_body(node: SummaryNode, *, tree_key: str, body: str) -> Writte
         "workspace": str(node.workspace_id),
         "scope": str(node.scope_id),
         "tree": tree_key,
-        "category": node.category,
+        "category": str(node.category),
         "title": node.title,
         "observed_at": node.observed_at.isoformat(),
         "time_range": [node.time_range_start.isoformat(), node.time_range_end.isoformat()],

@@ -32,6 +32,24 @@ class Credentials:
     admin_password: str
 
 
+@dataclass(frozen=True, slots=True)
+class NewTenant:
+    """Slugs, and the token of a key with every permission, known only here."""
+
+    tenant: str
+    workspace: str
+    api_key: str
+
+
+def create_tenant_with_key(*, slug: str, name: str, workspace_slug: str) -> NewTenant:
+    """A tenant that can start at once: all of it or nothing. Raises as its parts do."""
+    with transaction.atomic():
+        tenant = create_tenant(slug=slug, name=name)
+        workspace = create_workspace(tenant, slug=workspace_slug, name=workspace_slug)
+        issued = issue_key(tenant, name="first key", permissions=list(ApiKey.Permission.values))
+    return NewTenant(tenant.slug, workspace.slug, issued.token)
+
+
 def create_tenant(*, slug: str, name: str) -> Tenant:
     """Raises InvalidInput for a bad slug, Conflict when it is taken."""
     _check_slug(slug)

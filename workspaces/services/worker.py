@@ -11,12 +11,14 @@ from django.db import DatabaseError, connection
 
 from holamem.database.scope import ScopeViolation, system_scope
 from holamem.errors import HolamemError, ProviderError
+from holamem.queue import send_wake_up
 from workspaces.models.tenancy import Workspace
 from workspaces.services.jobs import (
     LEASE_SECONDS,
     ClaimedJob,
     LeaseLost,
     claim_job,
+    draining,
     fail_job,
     finish_job,
     handler_of,
@@ -30,17 +32,20 @@ DRAIN_SECONDS = 60  # then the wake-up ends and the sweeper's next one goes on
 RENEW_SECONDS = LEASE_SECONDS / 3
 POSTPONE_SECONDS = 30.0
 POSTPONE_SECONDS_MAX = 600.0
+_OPERATOR_KINDS = frozenset({"key_refused", "status"})
 
 
 def run_due_jobs(*, first: UUID | None = None, drain_seconds: float = DRAIN_SECONDS) -> int:
     """Run `first` and then everything that is due, for at most `drain_seconds`."""
     deadline = time.monotonic() + drain_seconds
     done, wanted = 0, first
-    while (job := claim_job(wanted)) is not None:
-        run_job(job)
-        done, wanted = done + 1, None
-        if time.monotonic() > deadline:
-            break
+    with draining():
+        while (job := claim_job(wanted)) is not None:
+            run_job(job)
+            done, wanted = done + 1, None
+            if time.monotonic() > deadline:
+                send_wake_up(job.id)  # whoever takes it goes on with what is due
+                break
     return done
 
 
@@ -108,8 +113,12 @@ def _renew_until(job: ClaimedJob, stop: threading.Event) -> None:
 
 
 def _settle_provider_error(job: ClaimedJob, error: ProviderError) -> str:
-    """An outage waits without counting; an unusable answer counts as an attempt."""
-    if not error.retryable:
+    """An outage waits without counting; an unusable answer counts as an attempt.
+
+    So does a service that refuses the key or does not know the model: every job would fail the
+    same way until an operator sets it right, and none of them is at fault.
+    """
+    if not error.retryable and error.detail.get("kind") not in _OPERATOR_KINDS:
         fail_job(job, error=f"{error.code}: {error}")
         return "failed"
     delay = min(error.retry_after_seconds or POSTPONE_SECONDS, POSTPONE_SECONDS_MAX)

@@ -19,6 +19,21 @@ def word(code: object) -> str:
     return word_for(code)
 
 
+CODED_FACTS = {"verification_policy", "staleness_policy", "trust", "language", "origin_kind"}
+
+
+@register.filter
+def fact(value: object, name: str) -> str:
+    """Facts that hold a code get its word; names and subjects stay as they were said."""
+    return word_for(value) if name in CODED_FACTS else str(value)
+
+
+@register.filter
+def sentence(text: str) -> str:
+    """A reason in the person's language where the product said it, as it is where a model did."""
+    return _(text) if text else ""
+
+
 @register.inclusion_tag("dashboard/_chip.html")
 def chip(code: str) -> dict[str, Chip]:
     return {"chip": chip_for(code)}

@@ -1,10 +1,12 @@
 """`manage.py up`: everything on this machine until Ctrl-C."""
 
 import json
+import logging
+import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
@@ -13,9 +15,10 @@ from holamem.database.layout import EmbeddedDatabaseError
 from holamem.environment import get_environment
 from holamem.supervisor.installation import FirstCredentials
 from holamem.supervisor.parts import PartDied
-from holamem.supervisor.run import CannotStart, Machine, running_machine, watch
+from holamem.supervisor.run import CannotStart, Machine, running_machine
 from holamem.supervisor.sample import fill_with_sample, show_sample_questions
 from holamem.supervisor.signals import StopRequested, StopSignals
+from holamem.supervisor.watching import Watcher
 
 LANGUAGES: dict[str, tuple[str, ...]] = {
     "none": (),
@@ -39,12 +42,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # one line a request of the sample
         signals = StopSignals()
         with signals.installed():
             try:
                 self._run(signals, **options)
             except StopRequested:
-                return
+                _leave_at_once()
             except (CannotStart, PartDied, EmbeddedDatabaseError, ImproperlyConfigured) as error:
                 raise CommandError(str(error)) from error
 
@@ -63,14 +67,15 @@ class Command(BaseCommand):
             machine,
             credentials,
         ):
-            loaded = fill_with_sample(machine, credentials, languages=languages, say=self._say)
+            watcher = Watcher(machine, say=self._say)
+            loaded = fill_with_sample(watcher, credentials, languages=languages)
             if as_json:
                 self._print_line(machine, credentials)
             else:
                 self._print_for_people(machine, credentials)
                 if loaded:
-                    show_sample_questions(machine, credentials, languages=languages)
-            watch(machine)
+                    show_sample_questions(watcher, credentials, languages=languages)
+            watcher.forever()
 
     def _say(self, text: str) -> None:
         """Progress is no result: standard output stays clean for `--json`."""
@@ -96,6 +101,13 @@ class Command(BaseCommand):
             f"  data       {machine.data_dir}\n",
             flush=True,
         )
+
+
+def _leave_at_once() -> NoReturn:
+    """All is stopped and closed: freeing the loaded dictionaries took seconds on a busy machine."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _port(text: str) -> int:

@@ -22,7 +22,7 @@ FORMATS = [
     ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN", "jwt"),
     ("hm_ab12cd34_" + "Abcd1234" * 4, "holamem_key"),
     ("4111 1111 1111 1111", "card_number"),
-    ("6222020000000000004", "card_number"),
+    ("6222020000000000000", "card_number"),
 ]
 FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holamem.text.segment import MAX_TERMS, query_terms, stems, terms, terms_with_positions
+from holamem.text.segment import MAX_TERMS, query_terms, terms, terms_with_positions
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,11 @@ def test_terms_of_chinese_english_and_mixed_text(text: str, expected: list[str])
 @pytest.mark.parametrize(
     ("text", "whole", "parts"),
     [
-        ("see monitor.internal:3000 now", "monitor.internal:3000", {"monitor", "intern", "3000"}),
+        (
+            "see monitor.internal:3000 now",
+            "monitor.internal:3000",
+            {"monitor.internal", "monitor", "3000"},
+        ),
         ("升级到v2.3.1了", "v2.3.1", {"2.3.1"}),
         ("报错ERR_42。", "err_42", {"err", "42"}),
         ("Fix AUTH-1287!", "auth-1287", {"auth", "1287"}),
@@ -43,7 +47,7 @@ def test_identifiers_stay_whole_and_match_by_their_parts(
 ) -> None:
     found = terms(text)
     assert whole in found
-    assert parts <= set(found) | {"intern"} & {stem for part in found for stem in stems(part)}
+    assert parts <= set(found)
 
 
 def test_over_long_words_are_left_out() -> None:
@@ -63,7 +67,7 @@ def test_positions_rise_and_stop_words_leave_holes() -> None:
     [
         ("Who owns the gateway?", ["own", "gateway"]),
         ("How many users pay?", ["user", "pay"]),
-        ("支付网关的负责人是谁？", terms("支付网关的负责人是")),
+        ("支付网关的负责人是谁？", terms("支付网关的负责人")),
         ("什么时候上线？", ["上线"]),
         ("请问支付网关在哪里", ["支付", "付网", "网关"]),
         ("gateway gateway", ["gateway"]),
@@ -88,7 +92,21 @@ def test_operators_never_become_terms(question: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_every_term_can_be_stored_and_a_question_finds_its_own_text(text: str) -> None:
+def test_every_term_can_be_stored(text: str) -> None:
     found = terms(text)
-    assert all(term and not term.isspace() and "\x00" not in term for term in found)
-    assert set(query_terms(text)) <= set(found) or any(c in text for c in "谁吗呢哪")
+    assert all(term.strip() == term != "" and "\x00" not in term for term in found)
+
+
+@given(st.text(st.sampled_from("ab1X -_./:+支付网关猫。"), max_size=60))
+def test_a_text_is_found_by_its_own_words(text: str) -> None:
+    assert set(query_terms(text)) <= set(terms(text))
+
+
+def test_repeated_terms_count_as_often_as_they_stand() -> None:
+    assert terms("网关网关 gateway gateway") == ["网关", "关网", "网关", "gateway", "gateway"]
+
+
+def test_of_a_long_question_the_repeated_and_the_latest_terms_are_kept() -> None:
+    words = [f"w{n}" for n in range(200)]
+    found = query_terms(" ".join(["subject", *words, "subject"]))
+    assert found == ["subject", *words[-63:]]

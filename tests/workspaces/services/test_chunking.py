@@ -30,8 +30,8 @@ def assert_is_a_split_of(text: str) -> None:
     for span in spans:
         assert not text[position : span.start].strip()
         assert 0 < span.end - span.start <= HARD_CAP
-        assert is_boundary(text, span.start)
-        assert is_boundary(text, span.end)
+        assert is_boundary(text, span.start, floor=position)
+        assert is_boundary(text, span.end, floor=span.start)
         position = span.end
     assert not text[position:].strip()
 

@@ -1,0 +1,56 @@
+"""Stage 10: the gap ledger and the log, in one transaction; the only writes of a retrieval."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from holamem.database.scope import workspace_scope
+from holamem.text.secrets import mask_secrets
+from retrieval.answer import AnswerGap
+from retrieval.definitions import RetrieveRequest
+from retrieval.gaps import own_scope, record_gaps
+from retrieval.models import RetrievalLog
+from retrieval.types import Hydrated, Intent, Judgement, Scopes
+from workspaces.models.tenancy import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is kept of a retrieval, apart from its gaps."""
+
+    retrieval_id: UUID
+    request: RetrieveRequest
+    intent: Intent
+    judgement: Judgement
+    evidence: Sequence[Hydrated]
+    degraded: tuple[str, ...]
+
+
+def write_log(
+    workspace: Workspace, *, scopes: Scopes, record: Record, timings_ms: Mapping[str, float]
+) -> tuple[AnswerGap, ...]:
+    """The gaps with their places in the ledger."""
+    scope_id = own_scope(workspace, scopes)
+    with workspace_scope(workspace, scopes):
+        gaps = record_gaps(workspace, scope_id=scope_id, gaps=record.judgement.gaps)
+        RetrievalLog.objects.create(
+            id=record.retrieval_id,
+            workspace=workspace,
+            scope_id=scope_id,
+            query=mask_secrets(record.request.query).text,
+            request=_stored(record.request),
+            intent=record.intent.reading.kind,
+            coverage_level=record.judgement.level,
+            coverage_score=round(record.judgement.score, 4),
+            node_ids=[str(item.row.node_id) for item in record.evidence],
+            gap_ids=[str(gap.gap_id) for gap in gaps],
+            timings_ms=dict(timings_ms),
+            degraded=list(record.degraded),
+        )
+    return tuple(gaps)
+
+
+def _stored(request: RetrieveRequest) -> dict[str, Any]:
+    """What was asked for beside the query, which has its own (masked) column."""
+    return request.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"query"})

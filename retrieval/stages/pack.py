@@ -1,0 +1,210 @@
+"""Stage 9 without a model: an extractive pack, every item a sentence of the evidence it cites."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from holamem.text.languages import has_han
+from holamem.text.normalise import normalise
+from retrieval.answer import NextStep, PackItem, RetrievalPack
+from retrieval.stages import cues
+from retrieval.stages.calibration import LOW_BELOW
+from retrieval.stages.next_source import source_of
+from retrieval.types import Anchor, Hydrated, Judgement, NextSource, Sentence
+
+MAX_FACTS = 8
+MAX_SIGNALS = 5
+MAX_OTHERS = 5
+# Longer "sentences" are code, tables or pasted data: shown as excerpts, not as facts.
+MAX_FACT_CHARACTERS = 400
+# Beside a node's best sentence, those that cover nearly as much of the question.
+SENTENCE_SHARE = 0.8
+FACTS_PER_NODE = 2
+
+_QUESTION_END = re.compile(r"[?？]\s*[\"”』」)]*\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """A sentence that may go into the pack, with the evidence that it came from."""
+
+    item: Hydrated
+    text: str
+
+
+def build_pack(
+    evidence: Sequence[Hydrated], *, judgement: Judgement, anchor: Anchor
+) -> RetrievalPack:
+    """Coverage none or low: no facts, and the next step is to look elsewhere."""
+    cited = _cited(evidence, judgement)
+    facts = _facts(cited, judgement, anchor=anchor)
+    taken = {normalise(text) for text in _texts(facts)}
+    return RetrievalPack(
+        known_facts=facts,
+        recent_high_signal_items=_signals(cited, anchor=anchor),
+        constraints=_matching(cited, cues.CONSTRAINT.search, anchor=anchor),
+        blockers=_matching(cited, cues.BLOCKER.search, anchor=anchor),
+        open_questions=_matching(cited, _is_open, anchor=anchor, without=taken),
+        recommended_next_source=next_source(facts, cited=cited, judgement=judgement),
+        recommended_next_step=next_step(facts, cited=cited, judgement=judgement),
+    )
+
+
+def _cited(evidence: Sequence[Hydrated], judgement: Judgement) -> list[Hydrated]:
+    """Evidence that answers some question well enough; nothing when the whole is not covered."""
+    if judgement.score < LOW_BELOW:
+        return []
+    ids = {
+        evidence_id
+        for coverage in judgement.per_question
+        if coverage.score >= LOW_BELOW
+        for evidence_id in coverage.evidence_ids
+    }
+    return [item for item in evidence if item.evidence_id in ids]
+
+
+def _facts(
+    cited: Sequence[Hydrated], judgement: Judgement, *, anchor: Anchor
+) -> tuple[PackItem, ...]:
+    """Current facts before superseded ones; leaves before summaries, which repeat them."""
+    ordered = sorted(
+        cited, key=lambda item: (item.row.status == "superseded", item.row.kind == "summary")
+    )
+    picks = [
+        _Pick(item, sentence.text)
+        for item in ordered
+        for sentence in _best_sentences(item, judgement)
+    ]
+    return _items(picks, limit=MAX_FACTS, anchor=anchor)
+
+
+def _best_sentences(item: Hydrated, judgement: Judgement) -> list[Sentence]:
+    """In the order of the body; of each question that this evidence answers."""
+    chosen: dict[int, Sentence] = {}
+    usable = [sentence for sentence in item.sentences if _is_statement(sentence.text)]
+    for index, coverage in enumerate(judgement.per_question):
+        if item.evidence_id not in coverage.evidence_ids or coverage.score < LOW_BELOW:
+            continue
+        best = max((sentence.shares[index] for sentence in usable), default=0.0)
+        near = [s for s in usable if s.shares[index] >= SENTENCE_SHARE * best]
+        near.sort(key=lambda sentence: (-sentence.shares[index], sentence.start))
+        chosen.update((sentence.start, sentence) for sentence in near[:FACTS_PER_NODE])
+    return [chosen[start] for start in sorted(chosen)]
+
+
+def _is_statement(text: str) -> bool:
+    return len(text) <= MAX_FACT_CHARACTERS and not _QUESTION_END.search(text)
+
+
+def _is_open(text: str) -> object:
+    return _QUESTION_END.search(text) or cues.UNDECIDED.search(text)
+
+
+def _signals(cited: Sequence[Hydrated], *, anchor: Anchor) -> tuple[PackItem, ...]:
+    """The newest first: decisions and changes, from current leaves."""
+    current = [item for item in cited if item.row.status != "superseded"]
+    newest = sorted(current, key=lambda item: (item.row.end, item.evidence_id), reverse=True)
+    picks = [
+        _Pick(item, sentence.text)
+        for item in newest
+        for sentence in item.sentences
+        if _is_statement(sentence.text) and cues.SIGNAL.search(sentence.text)
+    ]
+    return _items(picks, limit=MAX_SIGNALS, anchor=anchor)
+
+
+def _matching(
+    cited: Sequence[Hydrated],
+    matches: Callable[[str], object],
+    *,
+    anchor: Anchor,
+    without: Iterable[str] = (),
+) -> tuple[PackItem, ...]:
+    excluded = set(without)
+    picks = [
+        _Pick(item, sentence.text)
+        for item in cited
+        if item.row.status != "superseded"
+        for sentence in item.sentences
+        if len(sentence.text) <= MAX_FACT_CHARACTERS
+        and matches(sentence.text)
+        and normalise(sentence.text) not in excluded
+    ]
+    return _items(picks, limit=MAX_OTHERS, anchor=anchor)
+
+
+def _items(picks: Sequence[_Pick], *, limit: int, anchor: Anchor) -> tuple[PackItem, ...]:
+    """One item a text; the same sentence from several nodes cites them all."""
+    by_text: dict[str, list[_Pick]] = {}
+    for pick in picks:
+        by_text.setdefault(normalise(pick.text), []).append(pick)
+    return tuple(_item(group, anchor=anchor) for group in list(by_text.values())[:limit])
+
+
+def _item(group: Sequence[_Pick], *, anchor: Anchor) -> PackItem:
+    items = [pick.item for pick in group]
+    newest = max(items, key=lambda item: (item.row.end, item.evidence_id))
+    return PackItem(
+        text=f"{group[0].text}{dated(newest, anchor=anchor, chinese=has_han(group[0].text))}",
+        evidence_ids=tuple(dict.fromkeys(item.evidence_id for item in items)),
+        freshness=newest.freshness,
+        confidence=round(max(item.row.confidence for item in items), 4),
+        verification=verification_of(items),
+    )
+
+
+def dated(item: Hydrated, *, anchor: Anchor, chinese: bool) -> str:
+    """When it was said, on the asker's calendar, in the language of the sentence."""
+    day = item.row.end.astimezone(anchor.zone)
+    if chinese:
+        return f"（{day.year}年{day.month}月{day.day}日）"
+    return f" ({day:%Y-%m-%d})"
+
+
+def verification_of(items: Sequence[Hydrated]) -> str:
+    """The strictest policy that applies now; a policy for stale facts only where all are stale."""
+    policies = {needed_verification(item) for item in items}
+    if "none" in policies:
+        return "none"
+    return "verify_before_use" if "verify_before_use" in policies else "verify_if_stale"
+
+
+def needed_verification(item: Hydrated) -> str:
+    policy = item.row.verification_policy
+    if policy == "verify_before_use" or (policy == "verify_if_stale" and item.stale):
+        return policy
+    return "none"
+
+
+def _texts(items: Sequence[PackItem]) -> list[str]:
+    return [item.text for item in items]
+
+
+def _to_verify(facts: Sequence[PackItem], cited: Sequence[Hydrated]) -> NextSource | None:
+    marked = {i for fact in facts if fact.verification != "none" for i in fact.evidence_ids}
+    return next((source_of(item) for item in cited if item.evidence_id in marked), None)
+
+
+def next_source(
+    facts: Sequence[PackItem], *, cited: Sequence[Hydrated], judgement: Judgement
+) -> NextSource | None:
+    return _to_verify(facts, cited) or judgement.next_source
+
+
+def next_step(
+    facts: Sequence[PackItem], *, cited: Sequence[Hydrated], judgement: Judgement
+) -> NextStep:
+    """Facts that must be verified come first; uncovered questions are never answered from memory."""
+    source = judgement.next_source
+    if judgement.score < LOW_BELOW or not facts:
+        if source is None or source.kind == "person":
+            return NextStep("ask_user", source, "Memory does not cover this; ask who may know.")
+        return NextStep("search_source", source, "Memory does not cover this; look there.")
+    verify = _to_verify(facts, cited)
+    if verify is not None:
+        return NextStep("verify_live_state", verify, "Some of these facts must be verified first.")
+    memory = NextSource("memory", "memory", "The facts above answer the question.")
+    if source is not None and any(c.score < LOW_BELOW for c in judgement.per_question):
+        kind = "ask_user" if source.kind == "person" else "search_source"
+        return NextStep(kind, source, "Memory answers a part of this; the rest is elsewhere.")
+    return NextStep("answer_from_memory", memory, "Memory covers the question.")

@@ -1,0 +1,102 @@
+"""Killing real workers at named points, and bringing the work to its end afterwards."""
+
+import os
+import signal
+import subprocess
+import sys
+
+from django.db import connection
+
+from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
+from holamem.environment import PROJECT_DIR
+from tests.verification import assert_clean
+from tests.workspaces.memory import drain, unfinished_jobs
+from workspaces.models.tenancy import Workspace
+from workspaces.services.jobs import sweep
+
+WORKER_SECONDS = 120
+
+
+def start_worker(workspace: Workspace, *, fault: str = "") -> subprocess.Popen[bytes]:
+    """A worker in a process of its own, on the database and the bodies of this test run."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "holamem.settings",
+        "HOLAMEM_FAULT": fault,
+        "HOLAMEM_LOG_LEVEL": "ERROR",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.worker", str(workspace.pk)],
+        env=environment,
+        cwd=PROJECT_DIR,
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait_for(worker: subprocess.Popen[bytes]) -> int:
+    """Its exit code; negative is the signal that ended it."""
+    _, errors = worker.communicate(timeout=WORKER_SECONDS)
+    code = worker.returncode
+    assert code in (0, -signal.SIGKILL), errors.decode()
+    return code
+
+
+def is_killed_at(workspace: Workspace, fault_point: str, *, occurrence: int = 1) -> bool:
+    """Run a worker that is killed there; False when it came to its end without reaching it."""
+    worker = start_worker(workspace, fault=f"{fault_point}:kill@{occurrence}")
+    return wait_for(worker) == -signal.SIGKILL
+
+
+def expire_leases(workspace: Workspace) -> None:
+    """What passing time does: leases run out, and pauses end."""
+    with system_scope(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE workspaces_job SET lease_until = now() - interval '1 second'"
+            " WHERE workspace_id = %s AND state = 'running'",
+            [workspace.pk],
+        )
+
+
+def end_pauses(workspace: Workspace) -> None:
+    with system_scope(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE workspaces_job SET next_try_at = now() WHERE workspace_id = %s"
+            " AND state = 'ready'",
+            [workspace.pk],
+        )
+
+
+def recover(workspace: Workspace) -> None:
+    """What the sweeper and the next worker do; afterwards nothing is left and all holds."""
+    expire_leases(workspace)
+    sweep()
+    end_pauses(workspace)
+    drain(workspace)
+    assert unfinished_jobs(workspace) == []
+    assert_clean(workspace)
+
+
+def picture(workspace: Workspace) -> dict[str, object]:
+    """What memory holds, without ids and times: equal for equal histories."""
+    with workspace_scope(workspace, ALL_SCOPES):
+        return {
+            "leaves": sorted(
+                workspace.leaves.values_list(
+                    "tree__key", "fingerprint", "status", "parent__height", "subject_key"
+                ),
+                key=str,
+            ),
+            "summaries": sorted(
+                workspace.summaries.exclude(status="retired").values_list(
+                    "tree__key", "height", "level", "status", "is_root", "leaf_count"
+                )
+            ),
+            "trees": sorted(workspace.trees.values_list("key", "height", "leaf_count")),
+            "events": sorted(workspace.events.values_list("payload_text", "status")),
+            "chunks": sorted(
+                workspace.chunks.values_list("event__payload_text", "position", "outcome")
+            ),
+            "sources": workspace.leaf_sources.count(),
+            "lexemes": workspace.lexeme_entries.count(),
+            "vectors": workspace.vector_entries.count(),
+        }
