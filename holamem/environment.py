@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
+SECRET_KEY_FILE = "secret.key"
 DEVELOPMENT_SECRET_KEY = "development-only-not-a-secret-key"  # noqa: S105 - refused in production
 
 
@@ -37,6 +38,14 @@ class Environment(BaseSettings):
     chat_deadline_seconds: float = Field(default=60, gt=0, le=600)
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
+
+    @model_validator(mode="after")
+    def secret_of_the_data_dir(self) -> "Environment":
+        """An installation's own key, made at its first start, where none is set."""
+        path = self.data_dir / SECRET_KEY_FILE
+        if self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY and path.is_file():
+            self.secret_key = SecretStr(path.read_text().strip())
+        return self
 
     @field_validator("openai_api_key", "openai_base_url", mode="before")
     @classmethod

@@ -31,7 +31,12 @@ SERVER_SETTINGS = {
     "shared_buffers": "64MB",
 }
 # Folders whose tests never touch the database: they run without waiting for a server.
-PURE = ("tests/holamem/text", "tests/holamem/providers")
+PURE = (
+    "tests/holamem/text",
+    "tests/holamem/providers",
+    "tests/holamem/sample",
+    "tests/workspaces/judging",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,9 +19,10 @@ def get_tree(
     workspace: Workspace, *, scopes: Scopes, key: str | None = None, tree_id: UUID | None = None
 ) -> Tree:
     """By key or by id. A key that a private and the shared scope have both is the private one."""
-    lookup = {"key": key} if key is not None else {"id": tree_id}
     with workspace_scope(workspace, scopes):
-        found = list(workspace.trees.select_related("entity").filter(**lookup)[:50])
+        rows = workspace.trees.select_related("entity")
+        rows = rows.filter(key=key) if key is not None else rows.filter(id=tree_id)
+        found = list(rows[:50])
     if not found:
         raise NotFound("There is no such tree.")
     private = [tree for tree in found if tree.scope_id != workspace.id]

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -264,6 +265,7 @@ def plain_problem(request: HttpRequest, problem: Problem) -> HttpResponse:
     )
 
 
+@csrf_exempt
 def api_not_found(request: HttpRequest, **_: str) -> HttpResponse:
     """For addresses under /api that no route knows; also with DEBUG, which answers in HTML."""
     return plain_problem(request, Problem(404, "not_found", NO_ADDRESS))

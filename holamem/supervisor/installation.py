@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from django.db import connections
 from holamem.database.config import database_settings
 from holamem.database.layout import write_private
 from holamem.database.scope import system_scope
-from holamem.environment import get_environment
+from holamem.environment import SECRET_KEY_FILE, get_environment
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.tenants import bootstrap_installation
 
+SECRET_KEY_BYTES = 48
 CREDENTIALS_FILE = "credentials.json"
 
 
@@ -42,6 +44,13 @@ def use_database(url: str) -> None:
 
 def migrate() -> None:
     call_command("migrate", verbosity=0, interactive=False)
+
+
+def ensure_secret_key(data_dir: Path) -> None:
+    """Sessions and queue messages are signed with a key that only this installation has."""
+    path = data_dir / SECRET_KEY_FILE
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(SECRET_KEY_BYTES) + "\n")
 
 
 def ensure_credentials(data_dir: Path) -> FirstCredentials:

@@ -119,6 +119,7 @@ def running_machine(
             say("Starting the database …")
             machine.start_database()
             installation.migrate()
+            installation.ensure_secret_key(data_dir)
             credentials = installation.ensure_credentials(data_dir)
             say("Starting the worker and the web server …")
             machine.start_worker()

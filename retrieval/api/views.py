@@ -73,7 +73,7 @@ class BrowseView(WorkspaceView):
     )
     def get(self, request: Request, ws: str) -> Response:
         """A node with its parents and children. For people and debugging; agents ask instead."""
-        asked = parse_browse(self._read_query(request))
+        asked = parse_browse(self.params)
         selection = select_scopes(self.workspace, principal=self.principal, user_id=asked.user_id)
         return Response(browse(self.workspace, scopes=selection.scopes, request=asked).as_dict())
 

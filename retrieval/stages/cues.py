@@ -79,6 +79,7 @@ PROVIDER_TOPICS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     ),
 )
 CONSTRAINT = _any_of(
+    r"\bonly\s+(?:[\w-]+\s+){1,4}(?:may|can|must|should)\b",
     r"\b(?:must(?:\s+not|n't)?|never|always|only\s+(?:if|when|after|by|on|in|use|allow)|do\s+not|don't|not\s+allowed|forbidden|prohibited|required?(?:s|\s+to)|mandatory|at\s+(?:most|least)|no\s+(?:more|later|less)\s+than)\b",
     r"必须|不得|不许|不准|禁止|严禁|只能|只允许|一律|务必|不能|不允许|不可以|至少|最多|不超过|不少于",
 )

@@ -20,7 +20,7 @@ class Caller:
 
     def __init__(self, token: str | None) -> None:
         self.token = token
-        self.client = Client()
+        self.client = Client(enforce_csrf_checks=True)
 
     def send(
         self, method: str, path: str, data: Any = None, *, raw: bytes | None = None, **headers: str

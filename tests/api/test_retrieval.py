@@ -4,14 +4,21 @@ from uuid import uuid4
 
 import pytest
 
+from retrieval.api.serializers import RetrieveAnswerSerializer
 from tests.api.client import Side, caller_for, codes, new_side
-from tests.workspaces.memory import ATLAS_FACTS, draft, remember
+from tests.workspaces.memory import draft, remember
+
+FACTS = (
+    "The Atlas gateway listens on port 8443.",
+    "Mara Lindqvist owns the Atlas gateway.",
+    "Backups of the Atlas gateway run at 02:15 every night.",
+)
 
 
 @pytest.fixture(scope="module")
 def atlas(django_db_setup: None) -> Side:
     side = new_side()
-    facts = [draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:4])]
+    facts = [draft(text, minutes=n) for n, text in enumerate(FACTS)]
     remember(side.workspace, *facts, draft("Ann's PIN reminder is the blue door.", user_id="ann"))
     return side
 
@@ -37,6 +44,8 @@ def test_a_question_gets_evidence_and_a_pack(atlas: Side) -> None:
         "degraded",
     }
     assert "Mara Lindqvist" in str(body["evidence"])
+    shown = RetrieveAnswerSerializer(body).data
+    assert shown == body, "the documented shape is not the answer's"
 
 
 def test_what_memory_lacks_becomes_a_gap_that_can_be_dismissed(atlas: Side) -> None:

@@ -3,10 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 
 from holamem.clock import now
 from holamem.database.scope import system_scope
+from holamem.http import rate_limit
 from tests.api.client import ALL, Caller, Side, caller_for, codes
+from workspaces.api import authentication
 from workspaces.models.tenancy import ApiKey, Tenant
 
 
@@ -125,3 +128,25 @@ def test_messages_are_english_whatever_the_browser_speaks(side: Side) -> None:
         for language in ("en", "zh-hans")
     )
     assert plain.content == chinese.content
+
+
+def test_a_key_beyond_its_rate_waits_while_others_do_not(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_limit, "_buckets", rate_limit.TokenBuckets(per_second=0.5, burst=1))
+    other = caller_for(side.tenant)
+    assert side.caller.get("me").status_code == 200
+    refused = side.caller.get("me")
+    assert (refused.status_code, refused["Retry-After"]) == (429, "2")
+    assert codes(refused) == {"": "throttled"}
+    assert other.get("me").status_code == 200
+
+
+def test_a_database_that_is_down_is_a_503(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(token: str) -> None:
+        raise OperationalError("could not connect to 10.0.0.5")
+
+    monkeypatch.setattr(authentication, "authenticate_key", down)
+    response = side.caller.get("me")
+    assert (response.status_code, response["Retry-After"]) == (503, "1")
+    assert b"10.0.0.5" not in response.content

@@ -17,8 +17,11 @@ from workspaces.services.jobs import sweep
 WORKER_SECONDS = 120
 
 
-def start_worker(workspace: Workspace, *, fault: str = "") -> subprocess.Popen[bytes]:
+def start_worker(
+    workspace: Workspace, *, fault: str = "", poison: object = None
+) -> subprocess.Popen[bytes]:
     """A worker in a process of its own, on the database and the bodies of this test run."""
+    arguments = [str(poison)] if poison else []
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "holamem.settings",
@@ -26,7 +29,7 @@ def start_worker(workspace: Workspace, *, fault: str = "") -> subprocess.Popen[b
         "HOLAMEM_LOG_LEVEL": "ERROR",
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.worker", str(workspace.pk)],
+        [sys.executable, "-m", "tests.faults.worker", str(workspace.pk), *arguments],
         env=environment,
         cwd=PROJECT_DIR,
         stderr=subprocess.PIPE,
@@ -62,6 +65,16 @@ def end_pauses(workspace: Workspace) -> None:
         cursor.execute(
             "UPDATE workspaces_job SET next_try_at = now() WHERE workspace_id = %s"
             " AND state = 'ready'",
+            [workspace.pk],
+        )
+
+
+def lengthen_pauses(workspace: Workspace) -> None:
+    """A job that waits for its next attempt is not due, however slowly this machine runs."""
+    with system_scope(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE workspaces_job SET next_try_at = now() + interval '1 hour'"
+            " WHERE workspace_id = %s AND state = 'ready' AND attempts > 0",
             [workspace.pk],
         )
 

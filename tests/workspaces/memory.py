@@ -55,7 +55,8 @@ def drain(workspace: Workspace) -> int:
     count = 0
     while (job_id := next_ready(workspace)) is not None:
         claimed = claim_job(job_id)
-        assert claimed is not None and claimed.id == job_id
+        assert claimed is not None
+        assert claimed.id == job_id
         run_job(claimed)
         count += 1
     return count

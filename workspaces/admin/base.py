@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 
-from workspaces.models.tenancy import EndUser, Tenant, Workspace
+from workspaces.models.tenancy import EndUser, Membership, Tenant, Workspace
 
 # Generic for the type checker only: the classes of Django themselves are not.
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ OWNED: dict[str, type[Model]] = {"tenant": Tenant, "workspace": Workspace, "end_
 
 
 def tenant_ids(user: AbstractBaseUser | AnonymousUser) -> list[Any]:
-    return list(user.memberships.values_list("tenant_id", flat=True))
+    """Tenants that the person belongs to, in any role."""
+    return list(Membership.objects.filter(user=user.pk).values_list("tenant_id", flat=True))
 
 
 class TenantAdmin(AnyModelAdmin):

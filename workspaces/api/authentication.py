@@ -33,6 +33,6 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 def _as_http(error: AuthenticationFailed) -> exceptions.APIException:
     """A suspended tenant is known but may do nothing: 403; all other failures are 401."""
-    if error.code == "tenant_suspended":
-        return exceptions.PermissionDenied(error.message, code=error.code)
-    return exceptions.AuthenticationFailed(error.message, code=error.code)
+    if error.reason == "tenant_suspended":
+        return exceptions.PermissionDenied(error.message, code=error.reason)
+    return exceptions.AuthenticationFailed(error.message, code=error.reason)

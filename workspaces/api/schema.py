@@ -23,7 +23,7 @@ class OperationSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         query = self._table("queries").get(self.method)
-        return [] if query is None else [query]
+        return [] if query is None or not query().fields else [query]
 
     def get_request_serializer(self) -> Any:
         return self._table("bodies").get(self.method)

@@ -8,7 +8,7 @@ from math import log
 
 from holamem.text.tokens import count_tokens
 from workspaces.judging.base import ChildView, SummaryDraft
-from workspaces.judging.leaf_words import MAX_LABELS, cut, labels_of
+from workspaces.judging.leaf_words import MAX_LABELS, cut, joined, labels_of
 from workspaces.judging.reading import content_terms, flat, likeness, sentences, values
 
 TITLE_CHARACTERS = 80
@@ -46,7 +46,7 @@ def summarise(*, tree_title: str, children: Sequence[ChildView], token_budget: i
     labels = _labels(told)
     return SummaryDraft(
         title=_title(tree_title, labels),
-        summary=cut(" ".join(sentence.text for sentence in chosen[:2]), limit=SUMMARY_CHARACTERS),
+        summary=cut(joined([sentence.text for sentence in chosen[:2]]), limit=SUMMARY_CHARACTERS),
         body=body,
         labels=labels,
     )

@@ -13,7 +13,10 @@ MAX_LABELS = 5
 # A cut at a break is only worth it when most of the room is used.
 MIN_CUT_SHARE = 0.5
 
-_WORD = re.compile(r"[a-zà-ÿ][\w-]*[a-zà-ÿ\d]", re.IGNORECASE)
+# Parts of paths and host names are no words of their own.
+_WORD = re.compile(
+    r"(?<![\w./@:-])[a-zà-ÿ][a-zà-ÿ\d-]*[a-zà-ÿ\d](?![\w-]*[./@:]\w)(?![\w-])", re.IGNORECASE
+)
 _OWNED_ZH = re.compile(
     r"的([\u4e00-\u9fff]{2,6}?)(?=是|在|有|由|改|现|为|放|存|从|保|写|叫|都|[，。\s\d]|$)"
 )
@@ -28,7 +31,12 @@ def title_of(text: str) -> str:
 def summary_of(text: str) -> str:
     """The first one or two sentences, at most 300 characters."""
     lines = [flat(line) for line in sentences(text)[:2]] or [flat(text)]
-    return cut(" ".join(lines), limit=SUMMARY_CHARACTERS)
+    return cut(joined(lines), limit=SUMMARY_CHARACTERS)
+
+
+def joined(lines: Sequence[str]) -> str:
+    """Sentences in a row; Chinese ones need no space between them."""
+    return re.sub(r"(?<=[。！？；]) ", "", " ".join(lines))
 
 
 def cut(text: str, *, limit: int) -> str:

@@ -165,8 +165,8 @@ def fail_job(job: ClaimedJob, *, error: str, retry: bool = True) -> None:
     """Back to ready with a pause, or parked after the last attempt. Its event shows the same."""
     parked = not retry or job.attempts >= MAX_ATTEMPTS
     with system_scope():
-        _release(job, error=error[:ERROR_CHARACTERS], parked=parked)
-        if job.topic == Job.Topic.EVENT_RECEIVED:
+        released = _release(job, error=error[:ERROR_CHARACTERS], parked=parked)
+        if released and job.topic == Job.Topic.EVENT_RECEIVED:
             _mark_event(job, error=error[:ERROR_CHARACTERS], dead=parked)
 
 
@@ -187,15 +187,17 @@ def _held(job: ClaimedJob) -> models.QuerySet[Job]:
     return Job.objects.filter(id=job.id, state=Job.State.RUNNING, lease_token=job.lease_token)
 
 
-def _release(job: ClaimedJob, *, error: str, parked: bool) -> None:
+def _release(job: ClaimedJob, *, error: str, parked: bool) -> bool:
+    """False when another worker holds the job now."""
     pause = BACKOFF_SECONDS[min(job.attempts, len(BACKOFF_SECONDS)) - 1]
-    _held(job).update(
+    released = _held(job).update(
         state=Job.State.PARKED if parked else _ready_or_done(job),
         next_try_at=Now() + timedelta(seconds=pause),
         lease_token=None,
         lease_until=None,
         error=error,
     )
+    return released == 1
 
 
 def _ready_or_done(job: ClaimedJob) -> str:

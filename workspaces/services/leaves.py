@@ -49,7 +49,7 @@ def link_duplicate(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> 
     """The text is known: the event becomes a further source of the leaf that holds it."""
     leaf_id = plan.resolution.leaf_id
     with workspace_scope(workspace, [plan.event.scope_id]):
-        leaf = workspace.leaves.select_for_update().filter(id=leaf_id).first()
+        leaf = workspace.leaves.select_for_update().filter(id__in=[leaf_id]).first()
         if leaf is None or leaf.status in (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED):
             raise PlanChanged
         require_lease(job)

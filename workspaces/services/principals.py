@@ -26,11 +26,13 @@ ROLE_PERMISSIONS = {
 
 
 class AuthenticationFailed(HolamemError):
-    """Codes: key_invalid, key_expired, key_revoked, tenant_suspended."""
+    """`reason`: key_invalid, key_expired, key_revoked or tenant_suspended."""
 
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
+    code = "authentication_failed"
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message, detail={"code": reason})
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +88,20 @@ def authenticate_key(token: str) -> Principal:
 def _split_token(token: str) -> tuple[str, str]:
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != TOKEN_PREFIX or not token.isascii():
-        raise AuthenticationFailed("The API key is not valid.", code="key_invalid")
+        raise AuthenticationFailed("The API key is not valid.", reason="key_invalid")
     return parts[1], parts[2]
 
 
 def _checked_key(key: ApiKey | None, *, secret: str) -> ApiKey:
     stored = key.secret_sha256 if key else "0" * 64
     if not hmac.compare_digest(stored, secret_digest(secret)) or key is None:
-        raise AuthenticationFailed("The API key is not valid.", code="key_invalid")
+        raise AuthenticationFailed("The API key is not valid.", reason="key_invalid")
     if key.revoked_at is not None:
-        raise AuthenticationFailed("The API key was revoked.", code="key_revoked")
+        raise AuthenticationFailed("The API key was revoked.", reason="key_revoked")
     if key.expires_at is not None and key.expires_at <= now():
-        raise AuthenticationFailed("The API key has expired.", code="key_expired")
+        raise AuthenticationFailed("The API key has expired.", reason="key_expired")
     if key.tenant.suspended_at is not None:
-        raise AuthenticationFailed("The tenant is suspended.", code="tenant_suspended")
+        raise AuthenticationFailed("The tenant is suspended.", reason="tenant_suspended")
     return key
 
 

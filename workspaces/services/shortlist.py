@@ -6,6 +6,7 @@ look-ups, so the cost does not grow with the number of entities.
 
 import re
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.db import connection
 from pgvector import HalfVector
@@ -35,20 +36,15 @@ def entity_shortlist(
 ) -> list[EntityCandidate]:
     """Best first. The fallback bucket is never a candidate: it is where a chunk goes when unsure."""
     with workspace_scope(workspace, [event.scope_id]):
-        found = {entity.id: (EXACT_SIMILARITY, entity) for entity in _named(workspace, event, text)}
-        similar = _owners_by_vector(workspace, event, vector) if vector else {}
-        for entity_id, similarity in (similar | _owners_by_terms(workspace, event, text)).items():
-            if entity_id not in found:
-                found[entity_id] = (max(similarity, similar.get(entity_id, 0.0)), None)
-        missing = [entity_id for entity_id, (_, entity) in found.items() if entity is None]
-        rows = {row.id: row for row in workspace.entities.filter(id__in=missing, is_system=False)}
-    ranked = [
-        (similarity, entity or rows.get(entity_id))
-        for entity_id, (similarity, entity) in found.items()
-    ]
-    candidates = [_candidate(entity, similarity) for similarity, entity in ranked if entity]
-    candidates.sort(key=lambda candidate: (-candidate.similarity, candidate.entity_id))
-    return candidates[:MAX_SHORTLIST]
+        ranks = _owners_by_terms(workspace, event, text)
+        ranks |= _owners_by_vector(workspace, event, vector) if vector else {}
+        named = _named(workspace, event, text)
+        ranks |= {entity.id: EXACT_SIMILARITY for entity in named}
+        best = sorted(ranks, key=lambda entity_id: (-ranks[entity_id], entity_id))
+        rows = workspace.entities.filter(id__in=best[: MAX_SHORTLIST + 1], is_system=False)
+        entities = {entity.id: entity for entity in rows}
+    ordered = [entities[entity_id] for entity_id in best if entity_id in entities]
+    return [_candidate(entity, ranks[entity.id]) for entity in ordered[:MAX_SHORTLIST]]
 
 
 def name_runs(text: str) -> list[str]:
@@ -90,7 +86,7 @@ SELECT leaf.entity_id, max(near.similarity) FROM (
  WHERE leaf.entity_id IS NOT NULL GROUP BY leaf.entity_id
 """
 _BY_TERMS = """
-SELECT DISTINCT leaf.entity_id FROM (
+SELECT DISTINCT leaf.entity_id, %(lexical)s::float FROM (
   SELECT node_id FROM workspaces_lexemeentry
    WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND kind = 'leaf'
      AND status = 'active' AND lexemes @@ %(query)s::tsquery
@@ -103,27 +99,33 @@ SELECT DISTINCT leaf.entity_id FROM (
 
 def _owners_by_vector(
     workspace: Workspace, event: Event, vector: Sequence[float]
-) -> dict[object, float]:
+) -> dict[UUID, float]:
     rows = _rows(_BY_VECTOR, workspace, event, {"vector": HalfVector(list(vector)).to_text()})
-    return {entity_id: min(float(similarity), 0.99) for entity_id, similarity in rows}
+    return {entity_id: min(similarity, 0.99) for entity_id, similarity in rows}
 
 
-def _owners_by_terms(workspace: Workspace, event: Event, text: str) -> dict[object, float]:
+def _owners_by_terms(workspace: Workspace, event: Event, text: str) -> dict[UUID, float]:
     terms = query_terms(text)
     if not terms:
         return {}
     scope = scope_lexeme(workspace.pk, event.scope_id)
     query = to_tsquery_literal(terms, all_of=[scope])
     rows = _rows(_BY_TERMS, workspace, event, {"query": query})
-    return {row[0]: LEXICAL_SIMILARITY for row in rows}
+    return dict(rows)
 
 
 def _rows(
-    sql: str, workspace: Workspace, event: Event, extra: dict[str, object]
-) -> list[tuple[object, ...]]:
-    parameters = {"workspace": workspace.pk, "scope": event.scope_id, "limit": NEAREST_LEAVES}
+    sql: str, workspace: Workspace, event: Event, extra: dict[str, str]
+) -> list[tuple[UUID, float]]:
+    parameters = {
+        "workspace": workspace.pk,
+        "scope": event.scope_id,
+        "limit": NEAREST_LEAVES,
+        "lexical": LEXICAL_SIMILARITY,
+        **extra,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(sql, parameters | extra)
+        cursor.execute(sql, parameters)
         return list(cursor.fetchall())
 
 

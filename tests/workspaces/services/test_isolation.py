@@ -53,8 +53,12 @@ def test_a_row_cannot_be_written_into_another_workspace(
     [result] = remember(workspace, draft("The Atlas gateway listens on port 8443."))
     with pytest.raises(DatabaseError, match="row-level security"), workspace_scope(neighbour):
         Event.objects.create(
-            workspace=workspace, scope_id=workspace.id, kind="user_message", payload_text="x",
-            text_sha256="0" * 64, received_at="2026-05-20T00:00:00Z",
+            workspace=workspace,
+            scope_id=workspace.id,
+            kind="user_message",
+            payload_text="x",
+            text_sha256="0" * 64,
+            received_at="2026-05-20T00:00:00Z",
         )
     with pytest.raises(IntegrityError), system_scope():
         SourceLeaf.objects.filter(id=result.chunks[0].leaf_id).update(workspace=neighbour)

@@ -82,9 +82,7 @@ def test_a_change_during_a_run_is_not_lost(workspace: Workspace) -> None:
 
     def add() -> None:
         with workspace_scope(workspace):
-            jobs.add_job(
-                workspace, topic="entity.changed", target_id=target, scope_id=workspace.id
-            )
+            jobs.add_job(workspace, topic="entity.changed", target_id=target, scope_id=workspace.id)
 
     add()
     add()

@@ -1,0 +1,42 @@
+"""Whether this container does its work; exit code 0 or 1. Needs the standard library only."""
+
+import os
+import sys
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+WEB_SECONDS = 8  # less than the time that the container engine allows
+WORKER_PROCESSES = 3  # the cluster, its guard, and at least one worker
+
+
+def web_is_ready() -> bool:
+    """As the proxy would ask: with an allowed host, and as HTTPS, which is not redirected."""
+    hosts = os.environ.get("HOLAMEM_ALLOWED_HOSTS") or "localhost"
+    headers = {"Host": hosts.split(",")[0].strip(), "X-Forwarded-Proto": "https"}
+    port = int(os.environ.get("HOLAMEM_PORT") or 8000)
+    connection = HTTPConnection("127.0.0.1", port, timeout=WEB_SECONDS)
+    try:
+        connection.request("GET", "/readyz", headers=headers)
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def worker_is_running() -> bool:
+    """Late work turns /readyz of the web container red; here only a dead cluster is noticed."""
+    return sum(map(_belongs_to_the_cluster, Path("/proc").glob("[0-9]*"))) >= WORKER_PROCESSES
+
+
+def _belongs_to_the_cluster(process: Path) -> bool:
+    try:
+        return b"\0qcluster\0" in (process / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+CHECKS = {"web": web_is_ready, "worker": worker_is_running}
+
+if __name__ == "__main__":
+    sys.exit(0 if CHECKS[sys.argv[1]]() else 1)

