@@ -104,7 +104,7 @@ def test_a_leaf_under_a_summary_of_another_tree_is_an_error(both_categories: Wor
     parent = next(leaf.parent_id for leaf in leaves if leaf.parent_id)
     with system_scope():
         SourceLeaf.objects.filter(id=foreign.id).update(parent_id=parent)
-    assert str(foreign.id) in {finding.object for finding in errors_of(both_categories)}
+    assert f"node:{foreign.id}" in {finding.object for finding in errors_of(both_categories)}
 
 
 def test_every_durable_node_is_a_markdown_document(both_categories: Workspace) -> None:

@@ -1,8 +1,26 @@
 """Every test that writes may end by proving that all invariants hold."""
 
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+from holamem.database.scope import system_scope
 from workspaces.models.tenancy import Workspace
 from workspaces.verify.findings import Finding, Severity
 from workspaces.verify.run import verify_installation, verify_workspace
+
+# A module that damages memory on purpose names here what it leaves behind.
+EXPECTED = "EXPECTED_FINDINGS"
+
+
+def assert_clean(workspace: Workspace) -> None:
+    """No error; warnings are left to those who test them."""
+    assert shown(errors_of(workspace)) == []
+
+
+def assert_installation_clean() -> None:
+    assert shown(verify_installation()) == []
 
 
 def errors_of(workspace: Workspace) -> list[Finding]:
@@ -11,14 +29,25 @@ def errors_of(workspace: Workspace) -> list[Finding]:
     ]
 
 
-def assert_clean(workspace: Workspace) -> None:
-    """No error; warnings are left to those who test them."""
-    assert _shown(errors_of(workspace)) == []
-
-
-def assert_installation_clean() -> None:
-    assert _shown(verify_installation()) == []
-
-
-def _shown(findings: list[Finding]) -> list[str]:
+def shown(findings: list[Finding]) -> list[str]:
     return [f"{finding.code} {finding.object} {finding.message}" for finding in findings]
+
+
+def verify_what_the_module_wrote(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The body of an autouse fixture of module scope."""
+    before = workspace_ids()
+    yield
+    expected = getattr(request.module, EXPECTED, frozenset())
+    for workspace in workspaces_except(before):
+        findings = [found for found in errors_of(workspace) if found.code not in expected]
+        assert shown(findings) == [], f"left behind in {workspace.slug}"
+
+
+def workspace_ids() -> set[UUID]:
+    with system_scope():
+        return set(Workspace.objects.values_list("id", flat=True))
+
+
+def workspaces_except(known: set[UUID]) -> list[Workspace]:
+    with system_scope():
+        return list(Workspace.objects.select_related("tenant").exclude(id__in=known))

@@ -53,7 +53,7 @@ class DurableFileStorage(FileSystemStorage):
             directory_permissions_mode=DIRECTORY_MODE,
         )
 
-    def _save(self, name: str, content: File[bytes]) -> str:
+    def _save(self, name: str, content: "File[bytes]") -> str:
         target = Path(self.path(name))
         make_directories(target.parent)
         temporary = target.with_name(f"{target.name}.{uuid4().hex}{TEMPORARY_SUFFIX}")

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from holamem.text.segment import query_terms
+
 MAX_TERMS = 40
-MIN_LATIN_LETTERS = 3  # shorter ones are mostly function words
-_LATIN = re.compile(r"[^\W_\u3400-\u9fff]+(?:[.:/_-][^\W_\u3400-\u9fff]+)*")
-_HAN = re.compile(r"[\u3400-\u9fff]+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_LETTER = r"[^\W_\u3400-\u9fff]"  # of a Latin word or a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,18 +18,12 @@ class Piece:
 
 
 def terms_of(question: str) -> list[str]:
-    """Latin words of three letters or more, numbers, and each pair of neighbouring Han characters."""
-    latin = [
-        word
-        for word in _LATIN.findall(question)
-        if len(word) >= MIN_LATIN_LETTERS or any(letter.isdigit() for letter in word)
-    ]
-    pairs = [run[i : i + 2] for run in _HAN.findall(question) for i in range(len(run) - 1)]
-    return list(dict.fromkeys([*latin, *pairs]))[:MAX_TERMS]
+    """What the index looks for: stems of Latin words, identifiers, pairs of Han characters."""
+    return [term for term in query_terms(question) if len(term) > 1][:MAX_TERMS]
 
 
 def mark_terms(text: str, terms: Iterable[str]) -> list[Piece]:
-    """The text in pieces, in order; joined they give it back. Latin terms match at word starts."""
+    """The text in pieces, in order; joined they give it back. A stem marks its whole word."""
     patterns = [_pattern(term) for term in terms if term]
     if not patterns:
         return [Piece(text, False)] if text else []
@@ -44,7 +39,7 @@ def mark_terms(text: str, terms: Iterable[str]) -> list[Piece]:
 
 def _pattern(term: str) -> str:
     escaped = re.escape(term)
-    return escaped if _HAN.search(term) else rf"(?<![^\W\u3400-\u9fff]){escaped}"
+    return escaped if _HAN.search(term) else rf"(?<!{_LETTER}){escaped}{_LETTER}*"
 
 
 def _joined(pieces: Iterable[Piece]) -> list[Piece]:

@@ -137,7 +137,11 @@ def test_an_empty_chart_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("question", "text", "marked"),
     [
-        ("Which port does Atlas use?", "Atlas uses Port 8443, in sport.", ["Atlas", "Port"]),
+        (
+            "Which port does Atlas use?",
+            "Atlas uses Port 8443, in sport.",
+            ["Atlas", "uses", "Port"],
+        ),
         ("支付网关的端口是多少", "支付网关的生产端口是 9443。", ["支付网关的", "端口是"]),
         ("v2.14.1?", "runs v2.14.1 now", ["v2.14.1"]),
         ("a.*b(", "text (a.*b)", []),
@@ -147,7 +151,7 @@ def test_the_words_of_the_question_are_marked(question: str, text: str, marked: 
     pieces = mark_terms(text, terms_of(question))
     assert "".join(piece.text for piece in pieces) == text
     found = [piece.text for piece in pieces if piece.is_marked]
-    assert [word for word in found if word not in ("uses",)] == marked
+    assert found == marked
 
 
 def test_a_diff_rebuilds_both_texts() -> None:

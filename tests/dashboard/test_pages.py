@@ -25,7 +25,7 @@ def test_the_pages_show_what_the_memory_holds(owner: Client, filled: Filled) -> 
         f"nodes/{filled.summary_id}/": "Made from",
         "gaps/": "What is the budget?",
         "events/": "written in Go",
-        "jobs/": "The model did not answer.",
+        "jobs/?state=parked": "Retry job",
     }
     for path, words in shown.items():
         response = owner.get(filled.address(path))

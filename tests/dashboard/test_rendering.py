@@ -1,6 +1,6 @@
 """Stored markdown is untrusted: what a hostile body may become."""
 
-import re
+from html.parser import HTMLParser
 
 import pytest
 from django.test import Client
@@ -26,19 +26,30 @@ HOSTILE = [
     "<style>body{background:url(https://evil.example)}</style>",
     "[x](https://ok.example 'title\" onclick=\"alert(1)')",
 ]
-LIVE_TAGS = re.compile(
-    r"<(script|img|svg|iframe|base|form|input|style|link|meta|object|embed)\b", re.I
-)
-LIVE_ATTRIBUTES = re.compile(r"<[^>]+\s(on\w+|style|id|name|src|srcset|class)\s*=", re.I)
-LIVE_SCHEMES = re.compile(r"""href\s*=\s*["']?\s*(javascript|data|vbscript):""", re.I)
+
+
+class Elements(HTMLParser):
+    """What a browser would make of it: the tags, the attribute names, the addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _value in attrs}
+        self.addresses += [value or "" for name, value in attrs if name == "href"]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_body_becomes_harmless(text: str) -> None:
-    html = render_markdown(text).html
-    assert not LIVE_TAGS.search(html)
-    assert not LIVE_ATTRIBUTES.search(html)
-    assert not LIVE_SCHEMES.search(html)
+    seen = Elements()
+    seen.feed(render_markdown(text).html)
+    assert seen.tags <= {"p", "a"}
+    assert seen.attributes <= {"href", "title", "rel"}
+    assert all(address.startswith("https://") for address in seen.addresses)
 
 
 def test_a_remote_image_becomes_a_link_that_nobody_follows_by_itself() -> None:

@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import runpy
 import shlex
 import subprocess
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 import yaml
 from django.core.management import get_commands
 
-from docker import healthcheck
 from holamem.environment import Environment
 from tests.environment_names import variables
 
@@ -20,6 +20,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 DOCKER = PROJECT / "docker"
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 ENTRYPOINT = DOCKER / "entrypoint.sh"
+HEALTH = runpy.run_path(str(DOCKER / "healthcheck.py"))
 SHIPPED = ("Dockerfile", "compose.yml", "entrypoint.sh", "roles.sql", "healthcheck.py")
 
 
@@ -181,8 +182,8 @@ def test_what_the_roles_run_exists() -> None:
 
 def test_a_web_container_without_a_server_is_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLAMEM_PORT", "1")
-    assert healthcheck.web_is_ready() is False
+    assert HEALTH["web_is_ready"]() is False
 
 
 def test_a_worker_container_without_a_cluster_is_unhealthy() -> None:
-    assert healthcheck._belongs_to_the_cluster(Path("/proc/self")) is False
+    assert HEALTH["worker_is_running"]() is False

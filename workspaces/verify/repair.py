@@ -14,7 +14,7 @@ from workspaces.bodies import delete_bodies
 from workspaces.index.entries import drop_entries
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, Tree
+from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
 from workspaces.services.indexing import find_node
 from workspaces.services.jobs import add_job, sweep
 from workspaces.services.reindexing import reindex_node
@@ -52,12 +52,15 @@ def recount_tree(workspace: Workspace, tree_id: str) -> None:
 
 
 def recount_summary(workspace: Workspace, summary_id: str) -> None:
+    """The whole tree, from the bottom up: each count adds those below it."""
     with workspace_scope(workspace, ALL_SCOPES):
-        node = workspace.summaries.get(id=summary_id)
-        below = workspace.summaries.filter(id__in=node.child_ids)
-        leaves = workspace.leaves.filter(id__in=node.child_ids).count()
-        node.leaf_count = leaves + (below.aggregate(n=Sum("leaf_count"))["n"] or 0)
-        node.save(update_fields=["leaf_count"])
+        tree = Tree.objects.get(workspace=workspace, summaries__id=summary_id)
+        sealed = workspace.summaries.filter(tree=tree, status=SummaryNode.Status.SEALED)
+        for node in sealed.order_by("height"):
+            below = workspace.summaries.filter(id__in=node.child_ids)
+            leaves = workspace.leaves.filter(id__in=node.child_ids).count()
+            node.leaf_count = leaves + (below.aggregate(n=Sum("leaf_count"))["n"] or 0)
+            node.save(update_fields=["leaf_count"])
 
 
 def embed_node(workspace: Workspace, node_id: str) -> None:

@@ -1,5 +1,6 @@
 """Every invariant is really checked: damage is found under its code, and a clean memory is clean."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -12,7 +13,7 @@ from holamem.database.scope import ALL_SCOPES, eraser_scope, workspace_scope
 from tests.verification import assert_clean, assert_installation_clean
 from tests.workspaces.memory import ATLAS_FACTS, draft, drain, remember
 from workspaces.bodies import body_storage
-from workspaces.models.tenancy import Tenant, Workspace
+from workspaces.models.tenancy import Workspace
 from workspaces.services.tenants import create_tenant, create_workspace
 from workspaces.verify.findings import Finding
 from workspaces.verify.repair import repair_workspace
@@ -36,7 +37,7 @@ def memory() -> Workspace:
     )
     remember(
         workspace,
-        *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:6])],
+        *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:5])],
         draft(MONDAY, minutes=20),
         draft("Pavel Orlov prefers tea to coffee.", minutes=21),
         draft("北京办公室的打印机在三楼走廊尽头。", minutes=22, user_id="u-1"),
@@ -257,8 +258,6 @@ def test_only_files_older_than_the_grace_period_are_orphans_and_are_removed(
     young, old = folder / f"{uuid4()}.md", folder / "x.md.0.tmp"
     for file in (young, old):
         file.write_text("no row names this")
-    import os
-
     an_hour_ago = now().timestamp() - 3700
     os.utime(old, (an_hour_ago, an_hour_ago))
     findings = verify_workspace(memory)
@@ -288,20 +287,11 @@ MENDED = [
 
 
 @pytest.mark.parametrize("statement", MENDED)
-def test_a_repair_and_the_next_worker_mend_it(tenant: Tenant, statement: str) -> None:
-    workspace = create_workspace(
-        tenant, slug="mended", name="Mended", settings={"seal_threshold": THRESHOLD}
-    )
-    remember(
-        workspace,
-        *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:4])],
-        draft(MONDAY, minutes=20),
-    )
-    remember(workspace, draft(TUESDAY, minutes=60))
+def test_a_repair_and_the_next_worker_mend_it(memory: Workspace, statement: str) -> None:
     with eraser_scope(), connection.cursor() as cursor:
-        cursor.execute(statement, {"workspace": workspace.pk})
-    findings = verify_workspace(workspace)
+        cursor.execute(statement, {"workspace": memory.pk})
+    findings = verify_workspace(memory)
     assert findings
-    repair_workspace(workspace, findings=findings)
-    drain(workspace)
-    assert verify_workspace(workspace) == []
+    repair_workspace(memory, findings=findings)
+    drain(memory)
+    assert verify_workspace(memory) == []

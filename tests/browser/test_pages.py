@@ -1,0 +1,151 @@
+"""Every page in Chromium: both languages, both colour schemes, a phone and a desk."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.dashboard.memory import Filled
+from tests.dashboard.people import PASSWORD, make_person
+
+LANGUAGES = ["en", "zh-hans"]
+SCHEMES = ["light", "dark"]
+WIDTHS = [380, 1280]
+QUESTION = "ask/?q=Which+port+does+the+Atlas+gateway+use%3F"
+ARTEFACTS = os.environ.get("HOLAMEM_SCREENSHOTS", "")
+
+
+@dataclass
+class Watch:
+    """What must not happen while a page is open."""
+
+    site: str
+    faults: list[str] = field(default_factory=list)
+
+    def attach(self, page: Page) -> None:
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
+        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
+        page.on("request", self._note_request)
+
+    def _note_console(self, message: object) -> None:
+        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
+            self.faults.append(f"console: {message.text}")  # type: ignore[attr-defined]
+
+    def _note_request(self, request: object) -> None:
+        url: str = request.url  # type: ignore[attr-defined]
+        if not url.startswith((self.site, "data:", "blob:")):
+            self.faults.append(f"outside: {url}")
+
+
+@pytest.fixture
+def watch(site: str) -> Watch:
+    return Watch(site)
+
+
+def _paths(filled: Filled) -> dict[str, str]:
+    return {
+        "overview": filled.address(),
+        "trees": filled.address("trees/"),
+        "tree": filled.address(f"trees/{filled.tree_id}/"),
+        "leaf": filled.address(f"nodes/{filled.leaf_id}/"),
+        "summary": filled.address(f"nodes/{filled.summary_id}/"),
+        "hostile": filled.address(f"nodes/{filled.hostile_id}/"),
+        "ask": filled.address(QUESTION),
+        "gaps": filled.address("gaps/"),
+        "events": filled.address("events/"),
+        "jobs": filled.address("jobs/"),
+        "missing": filled.address("nowhere/"),
+    }
+
+
+@pytest.fixture(params=[(language, scheme) for language in LANGUAGES for scheme in SCHEMES])
+def look(
+    request: pytest.FixtureRequest, chromium: Browser, site: str, filled: Filled, watch: Watch
+) -> Iterator[tuple[BrowserContext, str]]:
+    """A signed-in person with one language and one colour scheme."""
+    language, scheme = request.param
+    context = chromium.new_context(color_scheme=scheme, locale="en-US")
+    page = context.new_page()
+    watch.attach(page)
+    page.goto(f"{site}/login/")
+    if language == "zh-hans":
+        page.click("button[name=language]")
+        assert page.inner_text("h1") == "登录"
+    page.fill("#id_username", make_person(filled.tenant).username)
+    page.fill("#id_password", PASSWORD)
+    page.click("form button.primary")
+    page.close()
+    yield context, f"{language}-{scheme}"
+    context.close()
+
+
+def test_every_page_is_sound(
+    look: tuple[BrowserContext, str], site: str, filled: Filled, watch: Watch
+) -> None:
+    context, name = look
+    for width in WIDTHS:
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        watch.attach(page)
+        for title, path in _paths(filled).items():
+            page.goto(site + path)
+            _check(page, f"{title}-{name}-{width}")
+        page.close()
+    expected = {
+        "console: Failed to load resource: the server responded with a status of 404 (Not Found)"
+    }
+    assert set(watch.faults) <= expected
+
+
+def _check(page: Page, where: str) -> None:
+    assert page.locator("h1").count() == 1, where
+    wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    assert not wide, f"{where} scrolls sideways"
+    found = Axe().run(page).response["violations"]
+    grave = [item["id"] for item in found if item["impact"] in ("serious", "critical")]
+    assert grave == [], f"{where}: {[item['nodes'][:2] for item in found if item['id'] in grave]}"
+    if ARTEFACTS:
+        page.screenshot(path=Path(ARTEFACTS) / f"{where}.png", full_page=True)
+
+
+def test_the_dashboard_works_without_script_and_by_keyboard(
+    chromium: Browser, site: str, filled: Filled
+) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site + filled.address("ask/"))
+    page.fill("#id_username", make_person(filled.tenant).username)
+    page.fill("#id_password", PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ask/")
+    page.fill("#q", "Which port does the Atlas gateway use?")
+    page.click("form.card button.primary")
+    assert "8443" in page.inner_text("#content")
+    page.keyboard.press("Tab")
+    page.click("nav.side a:has-text('Trees')")
+    page.click("td a:has-text('Atlas')")
+    page.locator("svg.drawing a").first.click()
+    assert "/nodes/" in page.url
+    context.close()
+
+
+def test_a_person_retries_parked_work_and_dismisses_a_gap(
+    chromium: Browser, site: str, filled: Filled
+) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(site + filled.address("jobs/?state=parked"))
+    page.fill("#id_username", make_person(filled.tenant).username)
+    page.fill("#id_password", PASSWORD)
+    page.click("form button.primary")
+    page.click("button:has-text('Retry job')")
+    assert "waits for a worker" in page.inner_text(".live")
+    page.goto(site + filled.address("gaps/"))
+    page.click("button:has-text('Dismiss gap') >> nth=0")
+    assert "is dismissed" in page.inner_text(".live")
+    context.close()
