@@ -4,9 +4,9 @@
 import os
 import sys
 
-# These only read code; every other command needs the database.
+# These only read code or bring their own database; every other command needs it.
 WITHOUT_DATABASE = frozenset(
-    "up help version check makemigrations makemessages compilemessages collectstatic"
+    "up bench help version check makemigrations makemessages compilemessages collectstatic"
     " findstatic spectacular diffsettings mypy".split()
 )
 

@@ -9,6 +9,8 @@ from django.db import connection, transaction
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
+from holamem.clock import now
+
 WORK_TASK = "workspaces.tasks.work"
 SWEEP_TASK = "workspaces.tasks.sweep"
 
@@ -35,5 +37,18 @@ def ensure_sweep_schedule() -> None:
     """The sweeper runs every minute; two entries would only sweep twice."""
     Schedule.objects.update_or_create(
         name="sweep",
-        defaults={"func": SWEEP_TASK, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
+        defaults={
+            "func": SWEEP_TASK,
+            "schedule_type": Schedule.MINUTES,
+            "minutes": 1,
+            "repeats": -1,
+        },
     )
+
+
+def seconds_since_sweep_was_due() -> float | None:
+    """How late the next sweep is: about 0 while a worker runs, None before the first one ran."""
+    schedule = Schedule.objects.filter(name="sweep").first()
+    if schedule is None or schedule.next_run is None or not schedule.task:
+        return None
+    return max(0.0, (now() - schedule.next_run).total_seconds())

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 from holamem.http import problems
-from holamem.http.health import healthz, readyz
+from workspaces.api.health import healthz, readyz
 from holamem.http.openapi import DocsView, SchemaView
 
 handler400 = problems.handle_bad_request

@@ -5,6 +5,7 @@ class RetrievalConfig(AppConfig):
     name = "retrieval"
 
     def ready(self) -> None:
-        from retrieval import topics
+        from retrieval import topics, verify
 
         topics.register()
+        verify.register()

@@ -50,4 +50,5 @@ def workspace_ids() -> set[UUID]:
 
 def workspaces_except(known: set[UUID]) -> list[Workspace]:
     with system_scope():
-        return list(Workspace.objects.select_related("tenant").exclude(id__in=known))
+        written = Workspace.objects.exclude(id__in=known).filter(events__isnull=False)
+        return list(written.select_related("tenant").distinct())

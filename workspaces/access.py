@@ -21,7 +21,7 @@ def get_tree(
     """By key or by id. A key that a private and the shared scope have both is the private one."""
     with workspace_scope(workspace, scopes):
         rows = workspace.trees.select_related("entity")
-        rows = rows.filter(key=key) if key is not None else rows.filter(id=tree_id)
+        rows = rows.filter(key=key) if tree_id is None else rows.filter(id=tree_id)
         found = list(rows[:50])
     if not found:
         raise NotFound("There is no such tree.")

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from holamem.text.languages import has_han
+from holamem.text.languages import has_han, language_of
 from holamem.text.segment import terms
 from holamem.text.stopwords import CHINESE_FUNCTION_CHARACTERS
+from retrieval.stages.calibration import QuestionTraits
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.fuse import idf
 from retrieval.types import Question
@@ -74,6 +75,28 @@ def share_covered(units: Sequence[Unit], present: Iterable[str]) -> float:
         return 1.0
     held = frozenset(present)
     return sum(unit.weight for unit in units if unit.terms & held) / total
+
+
+def traits_of(question: Question, *, candidates: Candidates) -> QuestionTraits:
+    return QuestionTraits(
+        language=language_of(question.text),
+        model_name=candidates.model_name,
+        unseen_stretch=_unseen_stretch(question, candidates=candidates),
+    )
+
+
+def _unseen_stretch(question: Question, *, candidates: Candidates) -> int:
+    """Characters of the longest run of pairs that no document of the memory holds."""
+    longest = run = 0
+    previous = ""
+    for pair in question.topic_terms:
+        unseen = _is_pair(pair) and candidates.frequency_of(pair) == 0
+        goes_on = run > 0 and previous[1:] == pair[0]
+        counted = int(pair[-1] not in CHINESE_FUNCTION_CHARACTERS)
+        run = 0 if not unseen else run + counted if goes_on else 1 + counted
+        longest = max(longest, run)
+        previous = pair
+    return longest
 
 
 def terms_of(text: str) -> frozenset[str]:

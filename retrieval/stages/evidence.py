@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from holamem.text.tokens import count_tokens
-from retrieval.stages.calibration import chance
+from retrieval.stages.calibration import QuestionTraits, chance
 from retrieval.stages.candidates import Candidates
-from retrieval.stages.coverage import Unit, question_units, share_covered, terms_of
+from retrieval.stages.coverage import Unit, question_units, share_covered, terms_of, traits_of
 from retrieval.stages.excerpts import cut_excerpt, cut_sentences
 from retrieval.stages.hydrate import freshness_of, is_stale
 from retrieval.stages.time_expressions import find_times
@@ -24,6 +24,15 @@ class Assembled:
     bodies: int
 
 
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What evidence is measured against for one question."""
+
+    question: Question
+    units: list[Unit]
+    traits: QuestionTraits
+
+
 def assemble(
     chosen: Sequence[Ranked],
     *,
@@ -34,7 +43,14 @@ def assemble(
     token_budget: int,
 ) -> Assembled:
     """Evidence in the order of the ranking, without nodes whose body cannot be read."""
-    units = [question_units(question, candidates=candidates) for question in candidates.questions]
+    yardsticks = [
+        Yardstick(
+            question=question,
+            units=question_units(question, candidates=candidates),
+            traits=traits_of(question, candidates=candidates),
+        )
+        for question in candidates.questions
+    ]
     left = token_budget
     evidence: list[Hydrated] = []
     for item in chosen:
@@ -44,8 +60,7 @@ def assemble(
             item,
             row=rows[item.node_id],
             body=bodies[item.node_id],
-            units=units,
-            questions=candidates.questions,
+            yardsticks=yardsticks,
             anchor=anchor,
             frame=(f"E{len(evidence) + 1}", left),
         )
@@ -59,13 +74,13 @@ def _hydrated(
     *,
     row: NodeRow,
     body: str,
-    units: Sequence[Sequence[Unit]],
-    questions: Sequence[Question],
+    yardsticks: Sequence[Yardstick],
     anchor: Anchor,
     frame: tuple[str, int],
 ) -> Hydrated:
     """`frame` is the evidence id and the tokens that are left."""
     evidence_id, left = frame
+    units = [yardstick.units for yardstick in yardsticks]
     sentences = cut_sentences(body, units=units)
     excerpt, span = cut_excerpt(body, sentences, tokens=left)
     present = terms_of(_searchable(row, body))
@@ -78,8 +93,8 @@ def _hydrated(
         excerpt=excerpt,
         span=span,
         shares=shares,
-        supports=_supports(item, shares=shares, sentences=sentences),
-        in_time=tuple(_in_time(row, body, question, anchor) for question in questions),
+        supports=_supports(item, yardsticks, shares=shares, sentences=sentences),
+        in_time=tuple(_in_time(row, body, yardstick.question, anchor) for yardstick in yardsticks),
         stale=is_stale(row, anchor=anchor),
         freshness=freshness_of(row, anchor=anchor),
     )
@@ -93,13 +108,17 @@ def _searchable(row: NodeRow, body: str) -> str:
 
 
 def _supports(
-    item: Ranked, *, shares: Sequence[float], sentences: Sequence[Sentence]
+    item: Ranked,
+    yardsticks: Sequence[Yardstick],
+    *,
+    shares: Sequence[float],
+    sentences: Sequence[Sentence],
 ) -> tuple[float, ...]:
     supports = []
-    for index, share in enumerate(shares):
+    for index, (yardstick, share) in enumerate(zip(yardsticks, shares, strict=True)):
         best = max((sentence.shares[index] for sentence in sentences), default=0.0)
         cosine = item.cosines[index] if index < len(item.cosines) else None
-        supports.append(chance(share=share, sentence_share=best, cosine=cosine))
+        supports.append(chance(yardstick.traits, share=share, sentence_share=best, cosine=cosine))
     return tuple(supports)
 
 

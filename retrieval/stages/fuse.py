@@ -19,15 +19,15 @@ from retrieval.types import Intent, Question, Ranked
 from workspaces.index.search import FoundNode
 from workspaces.index.search_sql import K1, B
 
-LEXICAL_WEIGHT = 1.0
+LEXICAL_WEIGHT = 1.2
 # A turn is often understood only beside its neighbours; the one before says more.
-NEIGHBOUR_SHARE = 0.1
+NEIGHBOUR_SHARE = 0.25
 PREVIOUS_OVER_NEXT = 1.3
 # How much the best session of the question lifts its turns.
-SESSION_WEIGHT = 0.4
+SESSION_WEIGHT = 0.6
 BRANCH_WEIGHT = 0.1
-ENTITY_BOOST = 0.15
-ACTOR_BOOST = 0.2
+ENTITY_BOOST = 0.1
+ACTOR_BOOST = 0.1
 TIME_BOOST = 0.3
 RECENCY_WEIGHT = 0.3
 RECENCY_HALF_LIFE_DAYS = 30

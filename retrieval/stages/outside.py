@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from retrieval.stages.calibration import LOW_BELOW, chance
 from retrieval.stages.candidates import Candidates
-from retrieval.stages.coverage import question_units, share_covered
+from retrieval.stages.coverage import question_units, share_covered, traits_of
 from retrieval.types import Question, Scopes
 from workspaces.index.search import FoundNode, NodeFilter, SearchInput, search_nodes
 from workspaces.models.tenancy import Workspace
@@ -48,4 +48,5 @@ def _support(node: FoundNode, *, index: int, question: Question, candidates: Can
     counted = zip(candidates.terms, node.term_counts, strict=True)
     share = share_covered(units, {term for term, count in counted if count})
     cosine = node.cosines[index] if index < len(node.cosines) else None
-    return chance(share=share, sentence_share=share, cosine=cosine)
+    traits = traits_of(question, candidates=candidates)
+    return chance(traits, share=share, sentence_share=share, cosine=cosine)

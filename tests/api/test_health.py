@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from holamem.errors import ProviderError
-from holamem.http import health
+from workspaces.api import health
 
 
 def test_a_running_process_is_live() -> None:

@@ -12,6 +12,7 @@ from django.core.asgi import get_asgi_application
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.dashboard.memory import Filled, fill_workspace
+from tests.dashboard.people import make_person
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 START_SECONDS = 20
@@ -49,8 +50,16 @@ def site(django_db_setup: None) -> Iterator[str]:
     thread.join(START_SECONDS)
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def username(filled: Filled) -> str:
+    return make_person(filled.tenant).username
+
+
+@pytest.fixture(scope="module")
+def chromium(filled: Filled, username: str, site: str) -> Iterator[Browser]:
+    """Started after all database work and stopped with the module: its event loop in this
+    thread would make Django refuse queries.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

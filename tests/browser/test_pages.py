@@ -10,13 +10,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.dashboard.memory import Filled
-from tests.dashboard.people import PASSWORD, make_person
+from tests.dashboard.people import PASSWORD
 
 LANGUAGES = ["en", "zh-hans"]
 SCHEMES = ["light", "dark"]
 WIDTHS = [380, 1280]
 QUESTION = "ask/?q=Which+port+does+the+Atlas+gateway+use%3F"
-ARTEFACTS = os.environ.get("HOLAMEM_SCREENSHOTS", "")
+ARTEFACTS = os.environ.get("SCREENSHOTS_DIR", "")
 
 
 @dataclass
@@ -65,7 +65,7 @@ def _paths(filled: Filled) -> dict[str, str]:
 
 @pytest.fixture(params=[(language, scheme) for language in LANGUAGES for scheme in SCHEMES])
 def look(
-    request: pytest.FixtureRequest, chromium: Browser, site: str, filled: Filled, watch: Watch
+    request: pytest.FixtureRequest, chromium: Browser, site: str, username: str, watch: Watch
 ) -> Iterator[tuple[BrowserContext, str]]:
     """A signed-in person with one language and one colour scheme."""
     language, scheme = request.param
@@ -76,7 +76,7 @@ def look(
     if language == "zh-hans":
         page.click("button[name=language]")
         assert page.inner_text("h1") == "登录"
-    page.fill("#id_username", make_person(filled.tenant).username)
+    page.fill("#id_username", username)
     page.fill("#id_password", PASSWORD)
     page.click("form button.primary")
     page.close()
@@ -106,20 +106,26 @@ def _check(page: Page, where: str) -> None:
     assert page.locator("h1").count() == 1, where
     wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
     assert not wide, f"{where} scrolls sideways"
-    found = Axe().run(page).response["violations"]
-    grave = [item["id"] for item in found if item["impact"] in ("serious", "critical")]
-    assert grave == [], f"{where}: {[item['nodes'][:2] for item in found if item['id'] in grave]}"
     if ARTEFACTS:
         page.screenshot(path=Path(ARTEFACTS) / f"{where}.png", full_page=True)
+    if not where.endswith("dark-380"):  # the colours are those of dark-1280, the rest of light-380
+        _check_accessibility(page, where)
+
+
+def _check_accessibility(page: Page, where: str) -> None:
+    result = Axe().run(page).response
+    assert result["passes"], "the checker saw nothing"
+    grave = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
+    assert [(item["id"], item["nodes"][:2]) for item in grave] == [], where
 
 
 def test_the_dashboard_works_without_script_and_by_keyboard(
-    chromium: Browser, site: str, filled: Filled
+    chromium: Browser, site: str, username: str, filled: Filled
 ) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(site + filled.address("ask/"))
-    page.fill("#id_username", make_person(filled.tenant).username)
+    page.fill("#id_username", username)
     page.fill("#id_password", PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/ask/")
@@ -135,12 +141,12 @@ def test_the_dashboard_works_without_script_and_by_keyboard(
 
 
 def test_a_person_retries_parked_work_and_dismisses_a_gap(
-    chromium: Browser, site: str, filled: Filled
+    chromium: Browser, site: str, username: str, filled: Filled
 ) -> None:
     context = chromium.new_context()
     page = context.new_page()
     page.goto(site + filled.address("jobs/?state=parked"))
-    page.fill("#id_username", make_person(filled.tenant).username)
+    page.fill("#id_username", username)
     page.fill("#id_password", PASSWORD)
     page.click("form button.primary")
     page.click("button:has-text('Retry job')")

@@ -122,7 +122,9 @@ def test_the_same_question_gives_the_same_answer(team: MemoryMaker) -> None:
 
 
 def test_an_answer_takes_six_statements_at_most(team: MemoryMaker) -> None:
-    leaves = [team.leaf(f"Atlas fact number {n}.", tree=team.tree("Atlas gateway")) for n in range(3)]
+    leaves = [
+        team.leaf(f"Atlas fact number {n}.", tree=team.tree("Atlas gateway")) for n in range(3)
+    ]
     team.summary("Atlas has facts.", children=leaves)
     ask(team.workspace, "warm the caches")
 
@@ -287,7 +289,9 @@ def test_an_answer_outside_the_range_is_a_gap_of_its_own_kind(memory: MemoryMake
 def test_what_changed_is_answered_from_the_named_days(memory: MemoryMaker) -> None:
     memory.leaf("Atlas moved to port 9443.", observed_at=DAY)
     memory.leaf("Atlas moved to port 8443.", observed_at=DAY - timedelta(days=30))
-    chinese = memory.leaf("支付网关改为使用 9001 端口。", tree=memory.tree("支付网关"), observed_at=DAY)
+    chinese = memory.leaf(
+        "支付网关改为使用 9001 端口。", tree=memory.tree("支付网关"), observed_at=DAY
+    )
 
     english = ask(memory.workspace, "What changed this week?")
     answer = ask(memory.workspace, "2026-05-20 发生了什么变化")

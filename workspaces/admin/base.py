@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 
@@ -27,9 +27,9 @@ TENANT_PATHS = {
 OWNED: dict[str, type[Model]] = {"tenant": Tenant, "workspace": Workspace, "end_user": EndUser}
 
 
-def tenant_ids(user: AbstractBaseUser | AnonymousUser) -> list[Any]:
+def tenant_ids(user: User | AnonymousUser) -> list[Any]:
     """Tenants that the person belongs to, in any role."""
-    return list(Membership.objects.filter(user=user.pk).values_list("tenant_id", flat=True))
+    return list(Membership.objects.filter(user_id=user.pk or 0).values_list("tenant_id", flat=True))
 
 
 class TenantAdmin(AnyModelAdmin):

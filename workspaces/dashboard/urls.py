@@ -1,6 +1,8 @@
 """Pages of the dashboard that belong to workspaces."""
 
+from django.templatetags.static import static
 from django.urls import path
+from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from workspaces.dashboard import trees, work
@@ -9,6 +11,7 @@ from workspaces.dashboard.doors import SignIn, SignOut, home, tenant_home
 WORKSPACE = "w/<slug:tenant>/<slug:workspace>/"
 
 urlpatterns = [
+    path("favicon.ico", RedirectView.as_view(url=static("holamem/favicon.svg"))),
     path("", home, name="dashboard_home"),
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", SignOut.as_view(), name="logout"),

@@ -56,7 +56,7 @@ WORDS = {
     "pending": _("not judged yet"),
     "rejected": _("not kept"),
     "created": _("new leaf"),
-    "superseding": _("new leaf, supersedes an older one"),
+    "superseding": _("supersedes an older leaf"),
     "noop_duplicate": _("known already"),
     "match_existing": _("matched an existing entity"),
     "create_new": _("made a new entity"),

@@ -117,7 +117,7 @@ def _owners_by_terms(workspace: Workspace, event: Event, text: str) -> dict[UUID
 def _rows(
     sql: str, workspace: Workspace, event: Event, extra: dict[str, str]
 ) -> list[tuple[UUID, float]]:
-    parameters = {
+    parameters: dict[str, UUID | str | int | float] = {
         "workspace": workspace.pk,
         "scope": event.scope_id,
         "limit": NEAREST_LEAVES,

@@ -8,7 +8,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 from holamem.clock import now
-from workspaces.dashboard.words import Chip, chip_for, word_for
+from workspaces.dashboard.words import WORDS, Chip, chip_for, word_for
 
 register = template.Library()
 MINUTE_SECONDS = 60
@@ -19,13 +19,20 @@ def word(code: object) -> str:
     return word_for(code)
 
 
-CODED_FACTS = {"verification_policy", "staleness_policy", "trust", "language", "origin_kind"}
+CODED_FACTS = {
+    "verification_policy",
+    "staleness_policy",
+    "trust",
+    "language",
+    "origin_kind",
+    "model",
+}
 
 
 @register.filter
 def fact(value: object, name: str) -> str:
     """Facts that hold a code get its word; names and subjects stay as they were said."""
-    return word_for(value) if name in CODED_FACTS else str(value)
+    return word_for(value) if name in CODED_FACTS and str(value) in WORDS else str(value)
 
 
 @register.filter

@@ -84,7 +84,7 @@ def test_words_that_only_ask_are_no_part_of_the_topic() -> None:
 
 
 def test_names_are_capitalised_quoted_or_identifiers() -> None:
-    assert names_in("What does Zephyr's \"blue book\" say about ERR-4012?") == (
+    assert names_in('What does Zephyr\'s "blue book" say about ERR-4012?') == (
         "zephyr",
         "blue book",
         "err-4012",

@@ -1,0 +1,135 @@
+"""How fast events are taken, and how soon they are found."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from uuid import uuid4
+
+import httpx2
+
+from holamem.sample.loader import answered, client
+from retrieval.bench.measures import Measure, spread
+from retrieval.bench.server import Target
+
+SENDERS = 16  # enough that a slow answer does not delay the next request
+FOLLOWED_EVERY = 10  # asking costs the server, so only some events are waited for
+POLL_SECONDS = 0.1
+FIND_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """`acknowledged_ms` counts from when the event was due, so that a stall is not hidden."""
+
+    event_id: str
+    acknowledged_ms: float
+    acknowledged_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Milliseconds after the acknowledgement; None when it was not found in time."""
+
+    by_text_ms: float | None
+    by_vector_ms: float | None
+
+
+def measure_ingest(target: Target, *, seconds: float, per_second: float) -> list[Measure]:
+    """Events at a steady pace; every tenth is asked for until text and vector find it."""
+    texts = list(facts(max(1, round(seconds * per_second))))
+    with (
+        client(url=target.url, api_key=target.api_key) as http,
+        ThreadPoolExecutor(SENDERS) as senders,
+        ThreadPoolExecutor(len(texts[::FOLLOWED_EVERY])) as followers,
+    ):
+        _warm_up(http, target)
+        sending = _send_at_pace(http, target, texts, per_second=per_second, senders=senders)
+        following: list[Future[Found]] = []
+        for position, future in enumerate(sending):
+            sent = future.result()
+            if position % FOLLOWED_EVERY == 0:
+                text = texts[position]
+                following.append(followers.submit(_follow, http, target, sent=sent, text=text))
+        found = [future.result() for future in following]
+    return _measures([future.result() for future in sending], found)
+
+
+def facts(count: int) -> Iterator[str]:
+    """Distinct facts with a word of their own, the same shape as what people say."""
+    for number in range(count):
+        code = uuid4().hex[:8]
+        yield (
+            f"Sensor {code} in hall {number % 12 + 1} reports to rack {number % 40 + 1}"
+            f" every {number % 50 + 10} seconds."
+        )
+
+
+def _warm_up(http: httpx2.Client, target: Target) -> None:
+    """The first request of each kind loads what all later ones share."""
+    [text] = facts(1)
+    answered(http.post(target.path("events"), params={"wait": "true"}, json=_event(text)))
+    answered(http.post(target.path("memory/retrieve"), json={"query": text}))
+
+
+def _event(text: str) -> dict[str, str]:
+    return {"kind": "user_message", "text": text, "admission": "accepted"}
+
+
+def _send_at_pace(
+    http: httpx2.Client,
+    target: Target,
+    texts: Sequence[str],
+    *,
+    per_second: float,
+    senders: ThreadPoolExecutor,
+) -> "list[Future[Sent]]":
+    began = time.monotonic()
+    due = [began + position / per_second for position in range(len(texts))]
+    return [
+        senders.submit(_send, http, target, text=text, due=moment)
+        for text, moment in zip(texts, due, strict=True)
+    ]
+
+
+def _send(http: httpx2.Client, target: Target, *, text: str, due: float) -> Sent:
+    time.sleep(max(0.0, due - time.monotonic()))
+    answer = answered(http.post(target.path("events"), json=_event(text)))
+    now = time.monotonic()
+    return Sent(answer["event_id"], (now - due) * 1000, now)
+
+
+def _follow(http: httpx2.Client, target: Target, *, sent: Sent, text: str) -> Found:
+    """Ask with the event's own words until an answer rests on it by text and by vector."""
+    after: dict[str, float] = {}
+    while len(after) < 2 and time.monotonic() - sent.acknowledged_at < FIND_SECONDS:
+        answer = answered(http.post(target.path("memory/retrieve"), json={"query": text}))
+        passed = (time.monotonic() - sent.acknowledged_at) * 1000
+        for reason in _reasons(answer, event_id=sent.event_id) & {"lexical", "vector"}:
+            after.setdefault(reason, passed)
+        time.sleep(POLL_SECONDS)
+    return Found(after.get("lexical"), after.get("vector"))
+
+
+def _reasons(answer: dict[str, list[dict[str, object]]], *, event_id: str) -> set[str]:
+    """By what means the evidence that came from this event was found."""
+    found: set[str] = set()
+    for item in answer["evidence"]:
+        sources, reasons = item["sources"], item["reasons"]
+        if isinstance(sources, list) and isinstance(reasons, list):
+            ids = {source["event_id"] for source in sources}
+            found |= set(reasons) if event_id in ids else set()
+    return found
+
+
+def _measures(sent: Sequence[Sent], found: Sequence[Found]) -> list[Measure]:
+    by_text = [item.by_text_ms for item in found if item.by_text_ms is not None]
+    by_vector = [item.by_vector_ms for item in found if item.by_vector_ms is not None]
+    return [
+        Measure("events", len(sent), "events"),
+        *spread("acknowledge", [item.acknowledged_ms for item in sent]),
+        Measure("followed", len(found), "events"),
+        *spread("findable_by_text", by_text),
+        *spread("findable_by_vector", by_vector),
+        Measure("not_found", len(found) * 2 - len(by_text) - len(by_vector), "look-ups"),
+    ]

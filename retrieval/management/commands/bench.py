@@ -1,0 +1,96 @@
+"""`manage.py bench`: measure this machine. Without --url it starts a server of its own."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+from django.core.management.base import BaseCommand, CommandError
+
+from holamem.environment import get_environment
+from holamem.errors import NotFound
+from holamem.sample.loader import SampleFailed
+from retrieval.bench.asking import measure_retrieve, measure_statements, sample_questions
+from retrieval.bench.ingest import measure_ingest
+from retrieval.bench.measures import Measure, as_json, as_table
+from retrieval.bench.server import DidNotStart, Target, own_server
+from retrieval.bench.starting import measure_up
+from workspaces.services.operators import find_workspaces
+
+
+class Command(BaseCommand):
+    help = "Measure how fast this machine takes events, answers questions and starts."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parts = parser.add_subparsers(dest="part", required=True)
+        ingest = parts.add_parser("ingest", help="acknowledge and time until findable")
+        ingest.add_argument("--seconds", type=float, default=30)
+        ingest.add_argument("--per-second", type=float, default=10)
+        retrieve = parts.add_parser("retrieve", help="answers on the sample")
+        retrieve.add_argument("--rounds", type=int, default=5)
+        retrieve.add_argument("--sample", choices=["both", "en", "zh", "none"], default="both")
+        statements = parts.add_parser("statements", help="SQL statements, on the set database")
+        statements.add_argument("--tenant", help="slug; needed where two have such a workspace")
+        up = parts.add_parser("up", help="first and second start")
+        for part in (ingest, retrieve):
+            part.add_argument("--url", help="a running server, in place of one of our own")
+            part.add_argument("--key")
+        for part in (retrieve, statements):
+            part.add_argument("--questions", type=int, help="at most so many of the sample's")
+        for part in (ingest, retrieve, statements):
+            part.add_argument("--workspace", required=part is statements)
+        for part in (ingest, retrieve, statements, up):
+            part.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            measures = _PARTS[options["part"]](options)
+        except (DidNotStart, SampleFailed, httpx2.HTTPError) as error:
+            raise CommandError(str(error)) from error
+        except NotFound as error:
+            raise CommandError(error.message) from error
+        shown = json.dumps(as_json(measures)) if options["as_json"] else as_table(measures)
+        self.stdout.write(shown)
+
+
+@contextmanager
+def _target(options: dict[str, Any], *, sample: str) -> Iterator[Target]:
+    given = [options["url"], options["key"], options["workspace"]]
+    if any(given) and not all(given):
+        raise CommandError("--url, --key and --workspace belong together.")
+    if all(given):
+        yield Target(*given)
+        return
+    with own_server(sample=sample) as target:
+        yield target
+
+
+def _ingest(options: dict[str, Any]) -> list[Measure]:
+    with _target(options, sample="none") as target:
+        return measure_ingest(target, seconds=options["seconds"], per_second=options["per_second"])
+
+
+def _retrieve(options: dict[str, Any]) -> list[Measure]:
+    asked = sample_questions(options["questions"])
+    with _target(options, sample=options["sample"]) as target:
+        return measure_retrieve(target, asked=asked, rounds=options["rounds"])
+
+
+def _statements(options: dict[str, Any]) -> list[Measure]:
+    if not get_environment().database_url:
+        raise CommandError("HOLAMEM_DATABASE_URL has to name the database that is measured.")
+    [workspace, *others] = find_workspaces(tenant=options["tenant"], slug=options["workspace"])
+    if others:
+        raise CommandError("Several tenants have such a workspace; name one with --tenant.")
+    return measure_statements(workspace, asked=sample_questions(options["questions"]))
+
+
+_PARTS: dict[str, Callable[[dict[str, Any]], list[Measure]]] = {
+    "ingest": _ingest,
+    "retrieve": _retrieve,
+    "statements": _statements,
+    "up": lambda options: measure_up(),
+}

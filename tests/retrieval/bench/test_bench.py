@@ -1,0 +1,36 @@
+"""Tiny runs against a real server; how long anything takes is not asserted."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from holamem.environment import PROJECT_DIR
+
+pytestmark = pytest.mark.slow
+
+
+def bench(*arguments: str) -> dict[str, float]:
+    command = [sys.executable, str(PROJECT_DIR / "manage.py"), "bench", *arguments, "--json"]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return {name: item["value"] for name, item in json.loads(result.stdout).items()}
+
+
+def test_ingest_counts_what_it_sent_and_found() -> None:
+    measured = bench("ingest", "--seconds", "1", "--per-second", "3")
+    assert (measured["events"], measured["followed"], measured["not_found"]) == (3, 1, 0)
+    assert {"acknowledge_p50", "findable_by_text_p95", "findable_by_vector_p95"} <= set(measured)
+
+
+def test_retrieve_counts_answers_files_and_statements() -> None:
+    measured = bench("retrieve", "--sample", "none", "--questions", "2", "--rounds", "1")
+    assert measured["answers"] == 2
+    assert measured["files_read_max"] == 0
+    assert measured["statements_max"] <= 6
+    assert measured["retrieve_without_embedding_p50"] < measured["retrieve_p50"]
+
+
+def test_up_starts_twice() -> None:
+    assert set(bench("up")) == {"first_start", "second_start", "stop"}
