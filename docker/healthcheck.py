@@ -24,9 +24,9 @@ def web_is_ready() -> bool:
         connection.close()
 
 
-def worker_is_running() -> bool:
+def worker_is_running(processes: Path = Path("/proc")) -> bool:
     """Late work turns /readyz of the web container red; here only a dead cluster is noticed."""
-    return sum(map(_belongs_to_the_cluster, Path("/proc").glob("[0-9]*"))) >= WORKER_PROCESSES
+    return sum(map(_belongs_to_the_cluster, processes.glob("[0-9]*"))) >= WORKER_PROCESSES
 
 
 def _belongs_to_the_cluster(process: Path) -> bool:

@@ -51,4 +51,5 @@ def seconds_since_sweep_was_due() -> float | None:
     schedule = Schedule.objects.filter(name="sweep").first()
     if schedule is None or schedule.next_run is None or not schedule.task:
         return None
-    return max(0.0, (now() - schedule.next_run).total_seconds())
+    late: float = (now() - schedule.next_run).total_seconds()
+    return max(0.0, late)

@@ -1,13 +1,19 @@
 """The reading stages in their order: from a request to evidence and a verdict on it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from holamem.clock import now
 from retrieval.definitions import RetrieveRequest
 from retrieval.stages.branches import choose
-from retrieval.stages.candidates import Candidates, embed_questions, find_candidates
-from retrieval.stages.evidence import assemble
+from retrieval.stages.candidates import (
+    Candidates,
+    EmbeddedQuestions,
+    embed_questions,
+    find_candidates,
+)
+from retrieval.stages.evidence import Assembled, assemble
 from retrieval.stages.filters import build_filter, explicit_range
 from retrieval.stages.fuse import fuse
 from retrieval.stages.hydrate import load_rows, read_bodies
@@ -16,7 +22,8 @@ from retrieval.stages.judge import best_support, judge
 from retrieval.stages.lookups import look_up
 from retrieval.stages.outside import answers_outside
 from retrieval.trace import Trace
-from retrieval.types import Anchor, Hydrated, Intent, Judgement, Lookups, Ranked, Scopes
+from retrieval.types import Anchor, Hydrated, Intent, Judgement, Lookups, Ranked, Reading, Scopes
+from workspaces.index.search import NodeFilter
 from workspaces.models.tenancy import Workspace
 
 
@@ -41,6 +48,17 @@ def anchor_of(workspace: Workspace, request: RetrieveRequest) -> Anchor:
     return Anchor(request.now or request.as_of or now(), zone)
 
 
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """One request with everything that the stages share."""
+
+    workspace: Workspace
+    scopes: Scopes
+    request: RetrieveRequest
+    anchor: Anchor
+    trace: Trace
+
+
 def investigate(
     workspace: Workspace,
     *,
@@ -50,59 +68,18 @@ def investigate(
     trace: Trace,
 ) -> Findings:
     """Reads only. Models and files are used between the database steps, never inside one."""
-    with trace.stage("intent"):
-        reading = read_query(
-            request.query, mode=request.mode, explicit=explicit_range(request), anchor=anchor
-        )
-    with trace.stage("embed"):
-        embedded = embed_questions(reading)
-    with trace.stage("lookups"):
-        known = look_up(workspace, scopes=scopes, request=request)
-        intent = build_intent(reading, categories=request.category_filter, known=known)
-        where = build_filter(request, intent=intent, known=known)
+    inquiry = Inquiry(workspace, scopes, request, anchor, trace)
+    reading, embedded = _understand(inquiry)
+    intent, known, where = _focus(inquiry, reading)
     with trace.stage("candidates"):
         candidates = find_candidates(
             workspace, scopes=scopes, reading=reading, embedded=embedded, where=where
         )
-    with trace.stage("fuse"):
-        fused = fuse(candidates, intent=intent, query=request.query, as_of=request.as_of)
-    with trace.stage("branches"):
-        ranked = choose(
-            workspace,
-            scopes=scopes,
-            ranked=fused,
-            candidates=candidates,
-            intent=intent,
-            where=where,
-            limit=request.max_results,
-        )
-    with trace.stage("hydrate"):
-        chosen = [item for item in ranked if not item.dropped]
-        rows = load_rows(workspace, scopes=scopes, chosen=chosen)
-        bodies, unreadable = read_bodies(list(rows.values()))
-        assembled = assemble(
-            chosen,
-            rows=rows,
-            bodies=bodies,
-            candidates=candidates,
-            anchor=anchor,
-            token_budget=request.token_budget,
-        )
-    with trace.stage("judge"):
-        outside = answers_outside(
-            workspace,
-            scopes=scopes,
-            candidates=candidates,
-            where=where,
-            best_inside=best_support(assembled.evidence),
-        )
-        judgement = judge(
-            assembled.evidence,
-            candidates=candidates,
-            intent=intent,
-            known=known,
-            found_outside=outside,
-        )
+    ranked = _rank(inquiry, candidates=candidates, intent=intent, where=where)
+    assembled, unreadable = _hydrate(inquiry, ranked=ranked, candidates=candidates)
+    judgement = _judge(
+        inquiry, assembled, candidates=candidates, intent=intent, known=known, where=where
+    )
     return Findings(
         intent=intent,
         known=known,
@@ -114,3 +91,87 @@ def investigate(
         tokens=assembled.tokens,
         bodies_read=assembled.bodies,
     )
+
+
+def _understand(inquiry: Inquiry) -> tuple[Reading, EmbeddedQuestions]:
+    request = inquiry.request
+    with inquiry.trace.stage("intent"):
+        reading = read_query(
+            request.query,
+            mode=request.mode,
+            explicit=explicit_range(request),
+            anchor=inquiry.anchor,
+        )
+    with inquiry.trace.stage("embed"):
+        return reading, embed_questions(reading)
+
+
+def _focus(inquiry: Inquiry, reading: Reading) -> tuple[Intent, Lookups, NodeFilter]:
+    request = inquiry.request
+    with inquiry.trace.stage("lookups"):
+        known = look_up(inquiry.workspace, scopes=inquiry.scopes, request=request)
+        intent = build_intent(reading, categories=request.category_filter, known=known)
+        return intent, known, build_filter(request, intent=intent, known=known)
+
+
+def _rank(
+    inquiry: Inquiry, *, candidates: Candidates, intent: Intent, where: NodeFilter
+) -> list[Ranked]:
+    request = inquiry.request
+    with inquiry.trace.stage("fuse"):
+        fused = fuse(candidates, intent=intent, query=request.query, as_of=request.as_of)
+    with inquiry.trace.stage("branches"):
+        return choose(
+            inquiry.workspace,
+            scopes=inquiry.scopes,
+            ranked=fused,
+            candidates=candidates,
+            intent=intent,
+            where=where,
+            limit=request.max_results,
+        )
+
+
+def _hydrate(
+    inquiry: Inquiry, *, ranked: Sequence[Ranked], candidates: Candidates
+) -> tuple[Assembled, bool]:
+    """Evidence, and whether some body could not be read."""
+    with inquiry.trace.stage("hydrate"):
+        chosen = [item for item in ranked if not item.dropped]
+        rows = load_rows(inquiry.workspace, scopes=inquiry.scopes, chosen=chosen)
+        bodies, unreadable = read_bodies(list(rows.values()))
+        assembled = assemble(
+            chosen,
+            rows=rows,
+            bodies=bodies,
+            candidates=candidates,
+            anchor=inquiry.anchor,
+            token_budget=inquiry.request.token_budget,
+        )
+    return assembled, unreadable
+
+
+def _judge(
+    inquiry: Inquiry,
+    assembled: Assembled,
+    *,
+    candidates: Candidates,
+    intent: Intent,
+    known: Lookups,
+    where: NodeFilter,
+) -> Judgement:
+    with inquiry.trace.stage("judge"):
+        outside = answers_outside(
+            inquiry.workspace,
+            scopes=inquiry.scopes,
+            candidates=candidates,
+            where=where,
+            best_inside=best_support(assembled.evidence),
+        )
+        return judge(
+            assembled.evidence,
+            candidates=candidates,
+            intent=intent,
+            known=known,
+            found_outside=outside,
+        )

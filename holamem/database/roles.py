@@ -16,6 +16,7 @@ ROLES = (OWNER_ROLE, APP_ROLE, SYSTEM_ROLE, ERASER_ROLE)
 LOGIN_ROLE = "holamem"  # of the embedded server; an external one may use any name
 TENANT_APPS = ("workspaces", "retrieval", "agents")
 # Rows that are derived from nodes and replaced with them.
+APPEND_ONLY_TABLES = ("workspaces_audit",)
 SEARCH_TABLES = ("workspaces_vectorentry", "workspaces_lexemeentry")
 # Without it row-level security keeps `@@` out of the GIN index (18 ms becomes 134 ms).
 LEAKPROOF_MATCH = "ALTER FUNCTION ts_match_vq(tsvector, tsquery) LEAKPROOF"
@@ -103,6 +104,9 @@ def _tenant_grants(
     yield f"GRANT SELECT, INSERT, UPDATE ON {names} TO {APP_ROLE}"
     yield from _grants(connection, "DELETE", sorted(set(tables) & set(SEARCH_TABLES)), APP_ROLE)
     yield f"GRANT {READ_WRITE} ON {names} TO {SYSTEM_ROLE}, {ERASER_ROLE}"
+    grown_only = _quoted(connection, sorted(set(tables) & set(APPEND_ONLY_TABLES)))
+    if grown_only:
+        yield f"REVOKE UPDATE, DELETE ON {grown_only} FROM {APP_ROLE}, {SYSTEM_ROLE}"
 
 
 def _grants(

@@ -11,13 +11,13 @@ from pydantic import BaseModel, SecretStr
 from holamem.database.roles import lexical_match_is_leakproof, missing_statements
 from holamem.environment import DEVELOPMENT_SECRET_KEY, Environment, get_environment
 from holamem.errors import HolamemError
+from holamem.providers.registry import chat_model, embedder
+from holamem.queue import seconds_since_sweep_was_due
 from workspaces.api.health import (
     body_store_is_writable,
     embedding_model_loads,
     migrations_are_applied,
 )
-from holamem.providers.registry import chat_model, embedder
-from holamem.queue import seconds_since_sweep_was_due
 from workspaces.index.embedding import current_model
 from workspaces.services.status import oldest_due_seconds
 

@@ -14,7 +14,10 @@ from retrieval.bench.server import Target
 
 SENDERS = 16  # enough that a slow answer does not delay the next request
 FOLLOWED_EVERY = 10  # asking costs the server, so only some events are waited for
-POLL_SECONDS = 0.1
+# Longer and longer pauses: impatient askers would be the load that they wait for.
+POLL_SECONDS = 0.05
+POLL_GROWTH = 1.5
+POLL_SECONDS_MAX = 1.0
 FIND_SECONDS = 60.0
 
 
@@ -100,15 +103,23 @@ def _send(http: httpx2.Client, target: Target, *, text: str, due: float) -> Sent
 
 
 def _follow(http: httpx2.Client, target: Target, *, sent: Sent, text: str) -> Found:
-    """Ask with the event's own words until an answer rests on it by text and by vector."""
+    """Once it is processed, ask with its own words until an answer rests on it by both means."""
     after: dict[str, float] = {}
+    pause, is_processed = POLL_SECONDS, False
     while len(after) < 2 and time.monotonic() - sent.acknowledged_at < FIND_SECONDS:
-        answer = answered(http.post(target.path("memory/retrieve"), json={"query": text}))
-        passed = (time.monotonic() - sent.acknowledged_at) * 1000
-        for reason in _reasons(answer, event_id=sent.event_id) & {"lexical", "vector"}:
-            after.setdefault(reason, passed)
-        time.sleep(POLL_SECONDS)
+        is_processed = is_processed or _is_processed(http, target, event_id=sent.event_id)
+        if is_processed:
+            answer = answered(http.post(target.path("memory/retrieve"), json={"query": text}))
+            passed = (time.monotonic() - sent.acknowledged_at) * 1000
+            for reason in _reasons(answer, event_id=sent.event_id) & {"lexical", "vector"}:
+                after.setdefault(reason, passed)
+        time.sleep(pause)
+        pause = min(pause * POLL_GROWTH, POLL_SECONDS_MAX)
     return Found(after.get("lexical"), after.get("vector"))
+
+
+def _is_processed(http: httpx2.Client, target: Target, *, event_id: str) -> bool:
+    return bool(answered(http.get(target.path(f"events/{event_id}")))["status"] == "processed")
 
 
 def _reasons(answer: dict[str, list[dict[str, object]]], *, event_id: str) -> set[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holamem.environment import PROJECT_DIR
 
-STOP_SECONDS = 15
+STOP_SECONDS = 60
 # A measured server has a database and a data directory of its own, whatever the caller has set.
 _NOT_PASSED_ON = frozenset(
     {"HOLAMEM_DATABASE_URL", "HOLAMEM_DATA_DIR", "HOLAMEM_PORT", "HOLAMEM_PROCESS"}

@@ -61,7 +61,7 @@ def find_candidates(
     terms = search_terms(reading.questions)
     search = SearchInput(terms=terms, vectors=embedded.vectors, model_name=embedded.model_name)
     found = search_nodes(workspace, scopes=scopes, search=search, where=where)
-    pending = bool(embedded.vectors) and found.vectors < found.documents
+    pending = bool(embedded.vectors) and found.pending
     return Candidates(
         found=found,
         terms=terms,

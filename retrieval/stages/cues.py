@@ -29,9 +29,11 @@ PLANNING = _any_of(
 BRIEFING = _any_of(
     r"\b(?:summari[sz]e|summary|overview|recap|brief(?:ing)?|catch\s+(?:me|us)\s+up|background)\b",
     r"\bwhat\s+do\s+(?:we|you|i)\s+know\s+(?:about|of)\b|\btell\s+(?:me|us)\s+(?:all\s+|everything\s+)?about\b",
+    r"\bwhat\s+(?:should|does|do|must|would)\b.{1,60}?\b(?:know|be\s+aware)\s+(?:about|of)\b",
     r"\beverything\s+(?:about|on|we)\b|\b(?:status|state)\s+of\b",
     r"总结|概述|概括|综述|汇总|梳理|简报|概况|概览|回顾一下|介绍一下|整体情况|总体情况|来龙去脉",
-    r"(?:知道|了解|掌握)(?:些)?(?:什么|哪些)|(?:都)?有哪些(?:情况|信息)",
+    r"(?:知道|了解|掌握)(?:些)?(?:什么|哪些)|(?:都)?有哪些(?:情况|信息)|哪些(?:情况|信息|内容)",
+    r"[\u4e00-\u9fff]{0,6}(?:需要|应该|应当|必须)(?:知道|了解|掌握)",
 )
 PROCEDURE = _any_of(
     r"\bhow\s+(?:do|does|can|to|should|would)\b(?!\s+(?:many|much|long|often|old))",

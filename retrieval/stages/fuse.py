@@ -29,7 +29,9 @@ BRANCH_WEIGHT = 0.1
 ENTITY_BOOST = 0.1
 ACTOR_BOOST = 0.1
 TIME_BOOST = 0.3
+# For questions about what is new; an overview needs the old basics as well.
 RECENCY_WEIGHT = 0.3
+OVERVIEW_RECENCY_WEIGHT = 0.1
 RECENCY_HALF_LIFE_DAYS = 30
 CONFIDENCE_WEIGHT = 0.1
 SUPERSEDED_PENALTY = 0.5
@@ -158,7 +160,8 @@ def _boosts(
         "confidence": CONFIDENCE_WEIGHT * (node.confidence - 1),
     }
     if reading.prefers_recent or intent.is_broad:
-        found["recent"] = _recency(node, newest=max(other.end for other in nodes))
+        weight = RECENCY_WEIGHT if reading.prefers_recent else OVERVIEW_RECENCY_WEIGHT
+        found["recent"] = weight * _recency(node, newest=max(other.end for other in nodes))
     if node.status == "superseded" and as_of is None:
         found["superseded"] = -SUPERSEDED_PENALTY
     return found
@@ -171,7 +174,7 @@ def _speaks(actor: str, query: str) -> bool:
 def _recency(node: FoundNode, *, newest: datetime) -> float:
     """Against the newest candidate, so that an old memory is not all equally old."""
     days = (newest - node.end).total_seconds() / 86_400
-    return float(RECENCY_WEIGHT * 0.5 ** (days / RECENCY_HALF_LIFE_DAYS))
+    return float(0.5 ** (days / RECENCY_HALF_LIFE_DAYS))
 
 
 def _add_neighbours(nodes: Sequence[FoundNode], parts: dict[UUID, dict[str, float]]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from holamem.text.segment import query_terms
 from retrieval.stages.calibration import LOW_BELOW, NONE_BELOW, level_of
 from retrieval.stages.candidates import Candidates
+from retrieval.stages.conflicts import conflicting_pair
 from retrieval.stages.next_source import suggest_source
 from retrieval.types import (
     FoundGap,
@@ -52,7 +53,7 @@ def judge(
         for source in [suggest_source(coverage.question, known=known, evidence=evidence)]
     ]
     found = tuple(gap for gap in gaps if gap is not None)
-    score = sum(item.score for item in per_question) / len(per_question)
+    score = _overall([item.score for item in per_question])
     return Judgement(
         level=level_of(score),
         score=score,
@@ -60,6 +61,12 @@ def judge(
         gaps=found,
         next_source=found[0].suggested_source if found else None,
     )
+
+
+def _overall(scores: Sequence[float]) -> float:
+    """The mean; a query of which one question is answered is covered in part, not barely."""
+    mean = sum(scores) / len(scores)
+    return max(mean, LOW_BELOW) if max(scores) >= LOW_BELOW else mean
 
 
 def best_support(evidence: Sequence[Hydrated]) -> float:
@@ -149,13 +156,3 @@ def _missing_reason(coverage: QuestionCoverage) -> str:
     if coverage.level == "none":
         return "Memory holds nothing about this."
     return "What memory holds is only loosely related to this."
-
-
-def conflicting_pair(items: Sequence[Hydrated]) -> tuple[Hydrated, Hydrated] | None:
-    """Two answers that stand for the same subject in one tree with different words."""
-    by_node = {item.row.node_id: item for item in items}
-    for item in items:
-        for other in item.row.conflicts:
-            if other in by_node:
-                return item, by_node[other]
-    return None

@@ -185,5 +185,17 @@ def test_a_web_container_without_a_server_is_unhealthy(monkeypatch: pytest.Monke
     assert HEALTH["web_is_ready"]() is False
 
 
-def test_a_worker_container_without_a_cluster_is_unhealthy() -> None:
-    assert HEALTH["worker_is_running"]() is False
+@pytest.mark.parametrize(("count", "healthy"), [(0, False), (2, False), (3, True)])
+def test_a_worker_container_is_healthy_with_a_whole_cluster(
+    tmp_path: Path, count: int, healthy: bool
+) -> None:
+    for number in range(count):
+        make_process(tmp_path, number, b"python\0manage.py\0qcluster\0")
+    make_process(tmp_path, 99, b"python\0docker/healthcheck.py\0worker\0")
+    (tmp_path / "100").mkdir()  # one that ended while it was looked at
+    assert HEALTH["worker_is_running"](tmp_path) is healthy
+
+
+def make_process(folder: Path, number: int, command_line: bytes) -> None:
+    (folder / str(number)).mkdir()
+    (folder / str(number) / "cmdline").write_bytes(command_line)

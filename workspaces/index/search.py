@@ -109,14 +109,16 @@ class FoundNode:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`documents` and `vectors` count the entries of the searched scopes, filters apart.
+    """`documents` counts the entries of the searched scopes, filters apart.
+
+    `pending`: some nodes of these scopes, or of these candidates, have no vector yet.
 
     `document_frequencies` follows the terms and is exact over those documents.
     """
 
     nodes: tuple[FoundNode, ...]
     documents: int
-    vectors: int
+    pending: bool
     mean_length: float
     document_frequencies: tuple[int, ...]
 
@@ -203,12 +205,12 @@ def vector_literal(vector: Sequence[float]) -> str:
 
 def _found(rows: Sequence[tuple[Any, ...]], *, term_count: int) -> Found:
     """The first four columns repeat on every row; a row without a node says "no candidates"."""
-    documents, vectors, mean_length, frequencies = rows[0][:4]
+    documents, pending, mean_length, frequencies = rows[0][:4]
     nodes = tuple(_node(row[4:]) for row in rows if row[4] is not None)
     return Found(
         nodes=nodes,
         documents=documents,
-        vectors=vectors,
+        pending=pending or any(None in node.cosines or not node.cosines for node in nodes),
         mean_length=mean_length,
         document_frequencies=tuple(frequencies or [0] * term_count),
     )

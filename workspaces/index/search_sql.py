@@ -46,11 +46,13 @@ _NO_NODE = "SELECT NULL::uuid AS node_id WHERE false"
 
 
 def _statistics(scope: str) -> str:
+    """Embedding jobs that have not run say that some nodes have no vector yet."""
     return f"""
 statistics AS MATERIALIZED (
-  SELECT count(*) AS documents, coalesce(avg(e.length), 1)::float8 AS mean_length,
-         (SELECT count(*) FROM workspaces_vectorentry v
-           WHERE v.workspace_id = %(workspace)s {scope.format("v")}) AS vectors
+  SELECT count(*)::float8 AS documents, coalesce(avg(e.length), 1)::float8 AS mean_length,
+         EXISTS (SELECT 1 FROM workspaces_job j
+                  WHERE j.workspace_id = %(workspace)s {scope.format("j")}
+                    AND j.state IN ('ready', 'running') AND j.topic = 'node.created') AS pending
     FROM workspaces_lexemeentry e
    WHERE e.workspace_id = %(workspace)s {scope.format("e")})"""
 
@@ -58,11 +60,14 @@ statistics AS MATERIALIZED (
 def _lexical(term_count: int, *, where: "NodeFilter", scope: str) -> list[str]:
     terms = range(term_count)
     hits = ", ".join(f"(e.lexemes @@ %(term_{i})s::tsquery)::int AS h{i}" for i in terms)
-    sums = ", ".join(f"coalesce(sum(h{i}), 0)::int AS d{i}" for i in terms)
-    weights = " + ".join(
-        f"m.h{i} * ln(1 + (s.documents - f.d{i} + 0.5) / (f.d{i} + 0.5))" for i in terms
+    sums = ", ".join(f"coalesce(sum(h{i}), 0)::float8 AS d{i}" for i in terms)
+    # Weights once, and in double precision: as numerics they took half of the statement's time.
+    rarities = ", ".join(
+        f"ln(1 + (s.documents - q.d{i} + 0.5::float8) / (q.d{i} + 0.5::float8)) AS w{i}"
+        for i in terms
     )
-    length = f"(1 + {K1} * ({1 - B} + {B} * m.length / s.mean_length))"
+    weights = " + ".join(f"m.h{i} * f.w{i}" for i in terms)
+    length = f"(1 + {K1}::float8 * ({1 - B}::float8 + {B}::float8 * m.length / s.mean_length))"
     arms = " UNION ALL ".join(
         f"""(SELECT m.node_id FROM matched m, frequency f, statistics s
               WHERE {condition}
@@ -80,7 +85,8 @@ matched AS MATERIALIZED (
    WHERE e.lexemes @@ (%(scope_terms)s::tsquery && %(any_term)s::tsquery)
      AND e.workspace_id = %(workspace)s {scope.format("e")})""",
         f"""
-frequency AS MATERIALIZED (SELECT {sums} FROM matched)""",
+frequency AS MATERIALIZED (
+  SELECT q.*, {rarities} FROM (SELECT {sums} FROM matched) q, statistics s)""",
         f"""
 lexical AS ({arms})""",
     ]
@@ -191,7 +197,9 @@ def _joined(alias: str, table: str, conditions: list[str]) -> list[str]:
 
 def _answer(shape: Shape) -> str:
     frequencies = (
-        "(SELECT ARRAY[" + ", ".join(f"f.d{i}" for i in range(shape.terms)) + "] FROM frequency f)"
+        "(SELECT ARRAY["
+        + ", ".join(f"f.d{i}" for i in range(shape.terms))
+        + "]::int[] FROM frequency f)"
         if shape.terms
         else "NULL::int[]"
     )
@@ -200,7 +208,7 @@ def _answer(shape: Shape) -> str:
     )
     prefix = "OR (t.open AND starts_with(u.lexeme, t.term))" if shape.has_prefixes else ""
     return f"""
-SELECT s.documents, s.vectors, s.mean_length, {frequencies},
+SELECT s.documents::int, s.pending, s.mean_length, {frequencies},
        c.node_id, CASE WHEN l.id IS NULL THEN 'summary' ELSE 'leaf' END,
        coalesce(l.tree_id, n.tree_id), coalesce(l.category, n.category),
        coalesce(l.parent_id, n.parent_id), coalesce(l.status, n.status),

@@ -187,7 +187,7 @@ def _confidence(value: float) -> float:
 
 def _line(text: str, limit: int) -> str:
     """One line within the limit, cut between words where there are any."""
-    line = normalise(text)
+    line = " ".join(text.split())  # as it was written: full-width punctuation stays
     if len(line) <= limit:
         return line
     cut = line[:limit]

@@ -5,7 +5,7 @@ look-ups, so the cost does not grow with the number of entities.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.db import connection
@@ -14,6 +14,7 @@ from pgvector import HalfVector
 from holamem.database.scope import workspace_scope
 from holamem.text.normalise import normalise_name
 from holamem.text.segment import query_terms, to_tsquery_literal
+from workspaces.index.embedding import current_model
 from workspaces.index.entries import scope_lexeme
 from workspaces.judging.base import EntityCandidate
 from workspaces.models.entities import Entity
@@ -79,7 +80,7 @@ SELECT leaf.entity_id, max(near.similarity) FROM (
   SELECT node_id, 1 - (embedding <=> %(vector)s::halfvec) AS similarity
     FROM workspaces_vectorentry
    WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND kind = 'leaf'
-     AND status = 'active'
+     AND status = 'active' AND model_id = %(model)s
    ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS near
   JOIN workspaces_sourceleaf AS leaf
     ON leaf.workspace_id = %(workspace)s AND leaf.id = near.node_id
@@ -100,7 +101,12 @@ SELECT DISTINCT leaf.entity_id, %(lexical)s::float FROM (
 def _owners_by_vector(
     workspace: Workspace, event: Event, vector: Sequence[float]
 ) -> dict[UUID, float]:
-    rows = _rows(_BY_VECTOR, workspace, event, {"vector": HalfVector(list(vector)).to_text()})
+    # Vectors of another model are not comparable, and of another dimension an error.
+    values: dict[str, str | int] = {
+        "vector": HalfVector(list(vector)).to_text(),
+        "model": current_model().pk,
+    }
+    rows = _rows(_BY_VECTOR, workspace, event, values)
     return {entity_id: min(similarity, 0.99) for entity_id, similarity in rows}
 
 
@@ -115,7 +121,7 @@ def _owners_by_terms(workspace: Workspace, event: Event, text: str) -> dict[UUID
 
 
 def _rows(
-    sql: str, workspace: Workspace, event: Event, extra: dict[str, str]
+    sql: str, workspace: Workspace, event: Event, extra: Mapping[str, str | int]
 ) -> list[tuple[UUID, float]]:
     parameters: dict[str, UUID | str | int | float] = {
         "workspace": workspace.pk,

@@ -10,10 +10,11 @@ from django.db import IntegrityError, transaction
 from pydantic import ValidationError
 
 from holamem.clock import now
-from holamem.database.scope import system_scope, workspace_scope
+from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.errors import Conflict, InvalidInput
 from workspaces.models.tenancy import ApiKey, Membership, Tenant, Workspace
 from workspaces.services.api_keys import issue_key
+from workspaces.services.topology import request_seal
 from workspaces.settings import WorkspaceSettings
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -79,14 +80,20 @@ def update_workspace(
     name: str | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Workspace:
-    """Change the name, or some settings; settings not named keep their value."""
-    with workspace_scope(workspace):
+    """Change the name, or some settings; settings not named keep their value.
+
+    A lower seal threshold makes buffers full that were not: their trees are queued.
+    """
+    with workspace_scope(workspace, ALL_SCOPES):
         row = Workspace.objects.select_for_update(of=("self",)).get(id=workspace.id)
         if name is not None:
             row.name = name
         if settings is not None:
             row.settings = validate_settings({**row.settings, **settings})
         row.save(update_fields=["name", "settings"])
+        if row.preferences.seal_threshold < workspace.preferences.seal_threshold:
+            for tree in workspace.trees.only("id", "scope_id"):
+                request_seal(workspace, tree=tree)
     row.tenant = workspace.tenant
     return row
 

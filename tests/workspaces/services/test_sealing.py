@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from holamem.database.scope import workspace_scope
-from tests.workspaces.memory import ATLAS_FACTS, draft, remember
+from tests.workspaces.memory import ATLAS_FACTS, draft, drain, remember
 from workspaces.bodies import body_storage, read_markdown
 from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.models.trees import SummaryNode, Tree
 from workspaces.services.summaries import CITATION, without_citations
-from workspaces.services.tenants import create_workspace
+from workspaces.services.tenants import create_workspace, update_workspace
 
 
 def narrow_workspace(tenant: Tenant, *, slug: str) -> Workspace:
@@ -97,6 +97,13 @@ def test_a_body_that_gave_way_is_kept_for_a_day(workspace: Workspace) -> None:
     assert kept
     root = Path(body_storage().path(""))
     assert all((root / path).is_file() for path in kept)
+
+
+def test_a_lower_threshold_seals_what_is_full_now(workspace: Workspace) -> None:
+    remember(workspace, *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:4])])
+    update_workspace(workspace, settings={"seal_threshold": 4})
+    assert drain(workspace) > 0
+    assert the_tree(workspace).height == 1
 
 
 def test_private_and_shared_leaves_never_meet_in_a_summary(tenant: Tenant) -> None:
