@@ -5,10 +5,10 @@ import os
 import sys
 
 # These only read code or bring their own database; every other command needs it.
-WITHOUT_DATABASE = frozenset(
-    "up bench help version check makemigrations makemessages compilemessages collectstatic"
-    " findstatic spectacular diffsettings mypy".split()
-)
+WITHOUT_DATABASE = {
+    "up", "bench", "help", "version", "check", "makemigrations", "makemessages",
+    "compilemessages", "collectstatic", "findstatic", "spectacular", "diffsettings", "mypy",
+}  # fmt: skip
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def _belongs_to_the_cluster(process: Path) -> bool:
         return False
 
 
-CHECKS = {"web": web_is_ready, "worker": worker_is_running}
+CHECKS: dict[str, Callable[[], bool]] = {"web": web_is_ready, "worker": worker_is_running}
 
 if __name__ == "__main__":
     sys.exit(0 if CHECKS[sys.argv[1]]() else 1)

@@ -1,14 +1,24 @@
-"""The ASGI application; the size of a body is bounded before Django spools it."""
+"""The ASGI application: one thread a request, with the size of a body bounded before that.
+
+Our views and middleware are synchronous. Django's own ASGI handler moves between threads for
+every middleware, which cost half of a short request; running its WSGI handler in a pool of
+threads crosses once. Streams that must be asynchronous are routed before it.
+"""
 
 import os
 
-from django.core.asgi import get_asgi_application
+from a2wsgi import WSGIMiddleware
+from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holamem.settings")
-django_application = get_asgi_application()
+django_application = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 - settings exist once Django is set up
 
+from holamem.environment import get_environment  # noqa: E402 - as above
 from holamem.http.body_limit import BodyLimit  # noqa: E402 - as above
 
-application = BodyLimit(django_application, max_bytes=settings.MAX_BODY_BYTES)
+application = BodyLimit(
+    WSGIMiddleware(django_application, workers=get_environment().web_threads),
+    max_bytes=settings.MAX_BODY_BYTES,
+)

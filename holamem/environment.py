@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
-SECRET_KEY_FILE = "secret.key"
+SECRET_KEY_FILE = "secret.key"  # noqa: S105 - a file name
 DEVELOPMENT_SECRET_KEY = "development-only-not-a-secret-key"  # noqa: S105 - refused in production
 
 
@@ -26,7 +26,7 @@ class Environment(BaseSettings):
     allowed_hosts: str = "localhost,127.0.0.1,[::1]"
     https: bool = False
     process: Literal["command", "web", "worker"] = "command"
-    web_pool_size: int = Field(default=10, ge=1, le=200)
+    web_threads: int = Field(default=32, ge=1, le=256)
     workers: int = Field(default=2, ge=1, le=64)
     fault: str = ""  # a crash point for tests, see holamem/faults.py
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -75,10 +75,6 @@ class Environment(BaseSettings):
     @property
     def bodies_dir(self) -> Path:
         return self.data_dir / "bodies"
-
-    @property
-    def logs_dir(self) -> Path:
-        return self.data_dir / "logs"
 
 
 @lru_cache(maxsize=1)

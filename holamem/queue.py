@@ -3,13 +3,20 @@
 A wake-up that gets lost costs time, not work: the sweeper finds what is due in the job ledger.
 """
 
+import logging
+import threading
+from functools import cache
+from queue import SimpleQueue
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
 from holamem.clock import now
+from holamem.environment import get_environment
+
+logger = logging.getLogger(__name__)
 
 WORK_TASK = "workspaces.tasks.work"
 SWEEP_TASK = "workspaces.tasks.sweep"
@@ -20,9 +27,30 @@ def wake_on_commit(job_id: UUID) -> None:
 
     # A plain function: with robust=True Django logs `__qualname__`, which a partial lacks.
     def send() -> None:
-        send_wake_up(job_id)
+        if get_environment().process == "web":
+            _sender().put(job_id)  # the caller need not wait for the broker's row
+        else:
+            send_wake_up(job_id)
 
     transaction.on_commit(send, robust=True)
+
+
+@cache
+def _sender() -> "SimpleQueue[UUID]":
+    """What the sending thread of this process still has to send."""
+    waiting: SimpleQueue[UUID] = SimpleQueue()
+    threading.Thread(target=_send_all, args=(waiting,), name="wake-ups", daemon=True).start()
+    return waiting
+
+
+def _send_all(waiting: "SimpleQueue[UUID]") -> None:
+    while True:
+        job_id = waiting.get()
+        try:
+            connection.close_if_unusable_or_obsolete()
+            send_wake_up(job_id)
+        except DatabaseError:
+            logger.warning("wake_up.not_sent", extra={"job_id": str(job_id)})
 
 
 def send_wake_up(job_id: UUID) -> None:

@@ -68,13 +68,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
-    "default": database_settings(
-        environment.database_url or "postgresql:///holamem",
-        process=environment.process,
-        pool_size=environment.web_pool_size,
-    )
-}
+DATABASES = {"default": database_settings(environment.database_url or "postgresql:///holamem")}
 
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},

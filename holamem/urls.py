@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 from holamem.http import problems
-from workspaces.api.health import healthz, readyz
 from holamem.http.openapi import DocsView, SchemaView
+from workspaces.api.health import healthz, readyz
 
 handler400 = problems.handle_bad_request
 handler403 = problems.handle_permission_denied

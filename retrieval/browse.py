@@ -16,9 +16,8 @@ from retrieval.types import Scopes
 from workspaces.bodies import read_markdown
 from workspaces.models.log import Category
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import GONE_LEAVES, SourceLeaf, SummaryNode, Tree
 
-HIDDEN_LEAVES = (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED)
 MAX_HISTORY = 50
 MAX_PARENTS = 20  # a tree of 8^20 leaves has no more
 
@@ -120,7 +119,7 @@ def _by_id(workspace: Workspace, node_id: UUID) -> _Place:
     leaf = (
         workspace.leaves.select_related("tree", "entity")
         .filter(id=node_id)
-        .exclude(status__in=HIDDEN_LEAVES)
+        .exclude(status__in=GONE_LEAVES)
         .first()
     )
     if leaf is not None:
@@ -163,7 +162,7 @@ def _history(workspace: Workspace, leaf: SourceLeaf) -> list[dict[str, Any]]:
     # Chains never fork and are short; each round takes the next link in both directions.
     while wanted and len(found) < MAX_HISTORY:
         linked = {link for key in wanted for link in _links(found[key])}
-        rows = workspace.leaves.select_related("tree", "entity").exclude(status__in=HIDDEN_LEAVES)
+        rows = workspace.leaves.select_related("tree", "entity").exclude(status__in=GONE_LEAVES)
         near = rows.filter(id__in=linked) | rows.filter(supersedes_leaf__in=wanted)
         near = near | rows.filter(superseded_by__in=wanted)
         fresh = {row.id: row for row in near[:MAX_HISTORY] if row.id not in found}

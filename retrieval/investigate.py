@@ -32,7 +32,6 @@ class Findings:
     """`ranked` holds all candidates in their final order; `evidence` those that were kept."""
 
     intent: Intent
-    known: Lookups
     candidates: Candidates
     ranked: tuple[Ranked, ...]
     evidence: tuple[Hydrated, ...]
@@ -82,7 +81,6 @@ def investigate(
     )
     return Findings(
         intent=intent,
-        known=known,
         candidates=candidates,
         ranked=tuple(ranked),
         evidence=assembled.evidence,

@@ -124,7 +124,7 @@ def _migrate(server: EmbeddedServer, name: str) -> None:
 def _use_database(url: str) -> None:
     """Point the existing settings, which every thread's connection shares, at this database."""
     connections.close_all()
-    entry = database_settings(url, process="command", pool_size=1)
+    entry = database_settings(url)
     connections.settings["default"].update(entry)
     connections["default"].settings_dict.update(entry)
     os.environ["HOLAMEM_DATABASE_URL"] = url

@@ -11,6 +11,10 @@ def work(job_id: str) -> int:
 
 
 def sweep() -> int:
-    """Every minute: free dead leases, wake workers, remove what has expired."""
+    """Every minute: free dead leases, wake workers, remove what has expired.
+
+    In this order: a body store that fails must not stop the ledger.
+    """
+    woken = jobs.sweep()
     housekeeping.remove_expired()
-    return jobs.sweep()
+    return woken

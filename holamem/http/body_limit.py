@@ -55,7 +55,7 @@ class BodyLimit:
                     await _drain(receive, already=len(body))
                 await _refuse(scope, send)
                 return
-        await self.application(scope, _replay(bytes(body), receive), send)
+        await self.application(_with_length(scope, len(body)), _replay(bytes(body), receive), send)
 
 
 def declared_bytes(scope: MutableMapping[str, Any]) -> int | None:
@@ -67,6 +67,16 @@ def declared_bytes(scope: MutableMapping[str, Any]) -> int | None:
 
 def _is_chunked(scope: MutableMapping[str, Any]) -> bool:
     return any(name == b"transfer-encoding" for name, _ in scope["headers"])
+
+
+def _with_length(scope: MutableMapping[str, Any], length: int) -> MutableMapping[str, Any]:
+    """The request as if its length had been declared: WSGI reads no body without one."""
+    kept = [
+        (name, value)
+        for name, value in scope["headers"]
+        if name.lower() not in (b"transfer-encoding", b"content-length")
+    ]
+    return {**scope, "headers": [*kept, (b"content-length", str(length).encode())]}
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -36,7 +36,7 @@ def use_database(url: str) -> None:
     """Point this process, whose settings are loaded already, and its children at the database."""
     connections.close_all()
     os.environ["HOLAMEM_DATABASE_URL"] = url
-    entry = database_settings(url, process="command", pool_size=1)
+    entry = database_settings(url)
     connections.settings["default"].update(entry)
     connections["default"].settings_dict.update(entry)
     get_environment.cache_clear()

@@ -15,6 +15,7 @@ from django.db import connections
 
 from holamem.database.embedded import EmbeddedServer
 from holamem.database.process import server_pid
+from holamem.errors import HolamemError
 from holamem.supervisor import installation
 from holamem.supervisor.installation import FirstCredentials
 from holamem.supervisor.parts import (
@@ -28,6 +29,7 @@ from holamem.supervisor.parts import (
     worker_command,
 )
 from holamem.supervisor.signals import StopSignals
+from workspaces.index.embedding import check_configured_model
 
 READY_SECONDS = 90.0  # the first request loads the embedding model
 
@@ -121,6 +123,7 @@ def running_machine(
             installation.migrate()
             installation.ensure_secret_key(data_dir)
             credentials = installation.ensure_credentials(data_dir)
+            _require_known_model()
             say("Starting the worker and the web server …")
             machine.start_worker()
             machine.start_web()
@@ -159,6 +162,14 @@ def _require_free(port: int) -> None:
             raise CannotStart(
                 f"Port {port} is in use. Choose another with --port or HOLAMEM_PORT."
             ) from error
+
+
+def _require_known_model() -> None:
+    """Vectors of two models are not comparable: nothing may start that would mix them."""
+    try:
+        check_configured_model()
+    except HolamemError as error:
+        raise CannotStart(error.message) from error
 
 
 def _wait_until_ready(machine: Machine) -> None:

@@ -105,18 +105,18 @@ class EvidenceSourceSerializer(Answer):
 
 
 class EvidenceSerializer(Answer):
-    evidence_id = serializers.CharField()
+    evidence_id = serializers.CharField(help_text="What the items of the pack cite.")
     node_kind = StrictChoiceField(choices=choices(["summary", "leaf"]))
     node_id = serializers.UUIDField()
     tree_id = serializers.UUIDField()
     tree_key = serializers.CharField()
     category = StrictChoiceField(choices=choices(Category.values))
-    level = serializers.IntegerField()
+    level = serializers.IntegerField(help_text="From the root (1) down; 0 for a leaf.")
     title = serializers.CharField()
     summary = serializers.CharField()
-    excerpt = serializers.CharField()
-    score = serializers.FloatField()
-    reasons = texts()
+    excerpt = serializers.CharField(help_text="The body around the sentences that matched.")
+    score = serializers.FloatField(help_text="Comparable within this answer only.")
+    reasons = texts(help_text="What made it a candidate, and where it hangs.")
     observed_at = serializers.DateTimeField()
     time_range = TimeRangeSerializer()
     status = serializers.CharField()
@@ -129,7 +129,7 @@ class EvidenceSerializer(Answer):
     citation = CitationSerializer()
     children_count = serializers.IntegerField()
     metadata = serializers.DictField(help_text="Of the event that created the leaf.")
-    sources = EvidenceSourceSerializer(many=True)
+    sources = EvidenceSourceSerializer(many=True, help_text="Every event that yielded the leaf.")
 
 
 class FoundGapSerializer(Answer):
@@ -142,8 +142,10 @@ class FoundGapSerializer(Answer):
 
 class CoverageSerializer(Answer):
     level = StrictChoiceField(choices=choices(get_args(Level)))
-    score = serializers.FloatField()
-    per_question = serializers.ListField(child=serializers.DictField())
+    score = serializers.FloatField(help_text="Chance, 0 to 1, that the evidence answers the query.")
+    per_question = serializers.ListField(
+        child=serializers.DictField(), help_text="question, level, score, evidence_ids"
+    )
     used = serializers.DictField(help_text="vector, lexical, summaries, rerank, model")
     searched = serializers.DictField(help_text="trees, nodes, bodies_read, tokens")
 
@@ -169,7 +171,9 @@ class BrowseAnswerSerializer(Answer):
 
 
 class GapListQuery(PageQuery, UserQuery):
-    status = StrictChoiceField(choices=choices(Gap.Status.values), required=False)
+    status = StrictChoiceField(
+        choices=choices(Gap.Status.values), required=False, help_text="Gaps in this state."
+    )
 
 
 class GapSerializer(Answer):
@@ -216,6 +220,6 @@ class WorkspaceStatusSerializer(Answer):
     backlog = serializers.DictField(
         child=serializers.IntegerField(), help_text="events, embeddings, seals, parked"
     )
-    oldest_age_s = serializers.FloatField()
+    oldest_age_s = serializers.FloatField(help_text="Of the oldest pending job; 0 without one.")
     open_gaps = serializers.IntegerField()
     idle = serializers.BooleanField()

@@ -2,12 +2,14 @@
 
 from django.db import migrations
 
-WORKSPACE = "nullif(current_setting('holamem.workspace_id', true), '')::uuid"
+# In sub-selects, so that each is computed once a statement and not once a row.
+WORKSPACE = "(SELECT nullif(current_setting('holamem.workspace_id', true), '')::uuid)"
 SCOPES = "current_setting('holamem.scope_ids', true)"
-IN_SCOPE = (
-    f"workspace_id = {WORKSPACE} AND ({SCOPES} = '*'"
-    f" OR scope_id = ANY (string_to_array(nullif(nullif({SCOPES}, ''), '*'), ',')::uuid[]))"
+IS_IN_SCOPE = (
+    f"((SELECT {SCOPES} = '*') OR scope_id = ANY"
+    f" ((SELECT string_to_array(nullif(nullif({SCOPES}, ''), '*'), ',')::uuid[])::uuid[]))"
 )
+IN_SCOPE = f"workspace_id = {WORKSPACE} AND {IS_IN_SCOPE}"
 
 
 def policy_sql(name: str) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def build_filter(request: RetrieveRequest, *, intent: Intent, known: Lookups) ->
         leaves=request.include_leaves,
         summaries=request.include_summaries,
         include_superseded=request.include_superseded,
-        categories=None if len(intent.categories) == 2 else intent.categories,
+        categories=None if len(set(intent.categories)) == 2 else intent.categories,
         tree_ids=known.tree_ids,
         labels=None if request.labels is None else tuple(request.labels),
         entity_ids=known.entity_ids,

@@ -13,7 +13,6 @@ MAX_QUESTIONS = 4
 
 CUED_CONFIDENCE = 0.9
 DEFAULT_CONFIDENCE = 0.6
-SURE_CONFIDENCE = 1.0
 
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("delta", cues.DELTA),

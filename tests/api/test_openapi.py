@@ -65,6 +65,12 @@ def test_every_operation_is_described_with_its_problems(document: dict[str, Any]
             assert {"413", "415"} <= set(answers), name
 
 
+def test_every_parameter_is_described(document: dict[str, Any]) -> None:
+    for name, operation in operations(document):
+        for parameter in operation.get("parameters", []):
+            assert parameter["description"], (name, parameter["name"])
+
+
 def test_every_operation_needs_a_key(document: dict[str, Any]) -> None:
     for name, operation in operations(document):
         assert operation["security"] == [{"apiKey": []}], name

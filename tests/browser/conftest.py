@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 import uvicorn
-from django.core.asgi import get_asgi_application
 from playwright.sync_api import Browser, sync_playwright
 
+from holamem.asgi import application
 from tests.dashboard.memory import Filled, fill_workspace
 from tests.dashboard.people import make_person
 
@@ -37,7 +37,7 @@ def site(django_db_setup: None) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    config = uvicorn.Config(get_asgi_application(), port=port, log_level="warning", lifespan="off")
+    config = uvicorn.Config(application, port=port, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

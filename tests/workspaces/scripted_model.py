@@ -104,12 +104,12 @@ def match_first(**changes: Any) -> Behaviour:
     return reply(matching)
 
 
-def relate_to_first(relation: str) -> Behaviour:
+def relate_to_first(relation: str, *, confidence: float = 0.9) -> Behaviour:
     """Compare as `relation` with the first leaf that was shown."""
 
     def relating(document: JSON) -> JSON:
         leaf_id = document["leaves"][0]["leaf_id"]
-        return {"relation": relation, "leaf_id": leaf_id, "confidence": 0.9}
+        return {"relation": relation, "leaf_id": leaf_id, "confidence": confidence}
 
     return reply(relating)
 

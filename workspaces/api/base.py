@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from holamem.database.scope import ALL_SCOPES
+from holamem.errors import NotFound
 from holamem.http.fields import QuerySerializer, TextField
 from holamem.http.parsers import read_json, refuse_forbidden
 from holamem.http.problems import refuse
@@ -22,7 +23,6 @@ from workspaces.services.principals import (
     Principal,
     ScopeSelection,
     select_scopes,
-    workspace_for,
 )
 
 IDEMPOTENCY_KEY_CHARACTERS = 255
@@ -116,7 +116,9 @@ class WorkspaceView(ApiView):
     workspace: Workspace
 
     def find_owner(self, **kwargs: Any) -> None:
-        self.workspace = workspace_for(self.principal, slug=kwargs["ws"])
+        if self.request.auth is None:
+            raise NotFound("There is no such workspace.")
+        self.workspace = cast(Workspace, self.request.auth)
 
     @property
     def id_scopes(self) -> Sequence[UUID] | str:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from holamem.errors import HolamemError
 from holamem.providers.registry import embedder
+from workspaces.index.embedding import current_model
 from workspaces.services.status import oldest_due_seconds
 
 logger = logging.getLogger(__name__)
@@ -88,8 +89,8 @@ def queue_keeps_up() -> bool:
 
 @cache
 def embedding_model_loads() -> bool:
-    """Asked once: a failure is asked again, a success stands for the life of the process."""
-    return len(embedder().embed_query("ready")) == embedder().dimension
+    """And is the one whose vectors are stored. Once true, it stays so for the process."""
+    return len(embedder().embed_query("ready")) == current_model().dimension
 
 
 CHECKS: dict[str, Check] = {

@@ -18,8 +18,12 @@ from workspaces.services.listing import list_jobs
 
 
 class JobListQuery(PageQuery):
-    state = StrictChoiceField(choices=choices(Job.State.values), required=False)
-    topic = StrictChoiceField(choices=choices(Job.Topic.values), required=False)
+    state = StrictChoiceField(
+        choices=choices(Job.State.values), required=False, help_text="Jobs in this state."
+    )
+    topic = StrictChoiceField(
+        choices=choices(Job.Topic.values), required=False, help_text="Jobs of this topic."
+    )
 
 
 class JobSerializer(serializers.Serializer[Any]):

@@ -7,17 +7,16 @@ from rest_framework.response import Response
 
 from holamem.errors import NotFound
 from holamem.http.openapi import operation
-from workspaces.access import HIDDEN_LEAVES
 from workspaces.api.base import WorkspaceView
 from workspaces.api.serializers_memory import (
     HistorySerializer,
     LeafSerializer,
     SummarySerializer,
 )
-from workspaces.models.trees import SummaryNode
+from workspaces.models.trees import GONE_LEAVES, SummaryNode
 from workspaces.services.node_view import NodeView, Version, node_view
 
-HIDDEN = (*HIDDEN_LEAVES, SummaryNode.Status.QUARANTINED)
+HIDDEN = (*GONE_LEAVES, SummaryNode.Status.QUARANTINED)
 
 
 class NodeApiView(WorkspaceView):

@@ -1,9 +1,23 @@
-"""How the OpenAPI document learns of keys, query parameters and bodies."""
+"""How the OpenAPI document learns of keys, parameters and bodies."""
 
+import re
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
+
+PLACES_IN_PATHS = {
+    "ws": "Slug of the workspace.",
+    "key": "Key of the tree, such as `interaction:alice` or `github:repo-atlas`.",
+    "event_id": "Id of the event.",
+    "leaf_id": "Id of the source leaf.",
+    "summary_id": "Id of the summary node.",
+    "job_id": "Id of the job.",
+    "gap_id": "Id of the gap.",
+    "retrieval_id": "Id of the answer, from `memory/retrieve`.",
+}
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -23,7 +37,13 @@ class OperationSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         query = self._table("queries").get(self.method)
-        return [] if query is None or not query().fields else [query]
+        in_query = [] if query is None or not query().fields else [query]
+        return [*in_query, *map(_in_path, re.findall(r"{(\w+)}", self.path))]
 
     def get_request_serializer(self) -> Any:
         return self._table("bodies").get(self.method)
+
+
+def _in_path(name: str) -> OpenApiParameter:
+    kind = UUID if name.endswith("_id") else str
+    return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=PLACES_IN_PATHS[name])

@@ -60,31 +60,51 @@ class ReceiveQuery(QuerySerializer):
 
 
 class EventListQuery(PageQuery, UserQuery):
-    status = StrictChoiceField(choices=choices(Event.Status.values), required=False)
-    kind = StrictChoiceField(choices=choices(Event.Kind.values), required=False)
-    session = TextField(required=False, max_length=200)
+    status = StrictChoiceField(
+        choices=choices(Event.Status.values), required=False, help_text="Events in this state."
+    )
+    kind = StrictChoiceField(
+        choices=choices(Event.Kind.values), required=False, help_text="Events of this kind."
+    )
+    session = TextField(required=False, max_length=200, help_text="Events of this session.")
 
 
 class EventSerializer(StrictSerializer):
     """One raw memory signal."""
 
-    kind = StrictChoiceField(choices=choices(Event.Kind.values))
+    kind = StrictChoiceField(
+        choices=choices(Event.Kind.values), help_text="Decides which admission rules hold."
+    )
     text = SizedTextField(max_bytes=EVENT_TEXT_BYTES, help_text="At most 1 MB of UTF-8.")
     occurred_at = AwareDateTimeField(required=False, help_text=EXAMPLE_TIME)
     user_id = NameField(
         required=False, max_length=REF_CHARACTERS, help_text="The caller's own id of an end user."
     )
     actor = NameField(required=False, max_length=200, help_text="Who spoke.")
-    session = NameField(required=False, max_length=200)
-    agent = NameField(required=False, max_length=200)
-    run = NameField(required=False, max_length=200)
-    source = NameField(required=False, max_length=200)  # type: ignore[assignment]  # a field named like an attribute of fields
+    session = NameField(
+        required=False,
+        max_length=200,
+        help_text="Any name; turns of one session explain each other.",
+    )
+    agent = NameField(required=False, max_length=200, help_text="Which agent sent it.")
+    run = NameField(required=False, max_length=200, help_text="Which run of the agent sent it.")
+    source: Any = NameField(
+        required=False, max_length=200, help_text="Where it comes from, such as a channel."
+    )
     external_id = NameField(
         required=False, max_length=300, help_text="The source's own id: sent twice, stored once."
     )
-    category = StrictChoiceField(choices=choices(Category.values), required=False)
-    provider = NameField(required=False, max_length=60)
-    account = NameField(required=False, max_length=200)
+    category = StrictChoiceField(
+        choices=choices(Category.values), required=False, help_text="`interaction` when left out."
+    )
+    provider = NameField(
+        required=False, max_length=60, help_text="Outside system of an integration event."
+    )
+    account = NameField(
+        required=False,
+        max_length=200,
+        help_text="Account there; with `provider` it names the tree.",
+    )
     succeeded = StrictBooleanField(required=False, help_text="Of a tool_result.")
     evidence_event_ids = StrictListField(
         child=StrictUUIDField(),
@@ -151,10 +171,13 @@ class MessageSerializer(StrictSerializer):
     type = TextField(required=False, max_length=60)
     tool_call_id = TextField(required=False, max_length=200)
     tool_calls = serializers.JSONField(required=False, allow_null=True)
+    function_call = serializers.JSONField(required=False, allow_null=True)
+    audio = serializers.JSONField(required=False, allow_null=True)
     refusal = serializers.JSONField(required=False, allow_null=True)
     annotations = serializers.JSONField(required=False, allow_null=True)
     model = TextField(required=False, max_length=200)
     stop_reason = serializers.JSONField(required=False, allow_null=True)
+    stop_sequence = serializers.JSONField(required=False, allow_null=True)
     usage = serializers.JSONField(required=False, allow_null=True)
 
 
@@ -191,17 +214,28 @@ class ReceivedEventsSerializer(serializers.Serializer[Any]):
 
 
 class ChunkResultSerializer(serializers.Serializer[Any]):
-    """What one chunk became."""
+    """What one chunk became; leaf and tree are null when it was rejected."""
 
-    position = serializers.IntegerField()
-    outcome = StrictChoiceField(choices=choices(Chunk.Outcome.values))
-    admission_confidence = serializers.FloatField(allow_null=True)
-    reason = serializers.CharField(allow_null=True)
+    position = serializers.IntegerField(help_text="Place in the event, from 0.")
+    outcome = StrictChoiceField(
+        choices=choices(Chunk.Outcome.values),
+        help_text="`noop_duplicate`: the event became a further source of a known leaf.",
+    )
+    admission_confidence = serializers.FloatField(
+        allow_null=True, help_text="0 to 1; under the workspace's threshold there is no leaf."
+    )
+    reason = serializers.CharField(
+        allow_null=True, help_text="One word: why it was admitted or rejected."
+    )
     leaf_id = serializers.UUIDField(allow_null=True)
     tree_id = serializers.UUIDField(allow_null=True)
     tree_key = serializers.CharField(allow_null=True)
-    entity = serializers.CharField(allow_null=True)
-    decision = StrictChoiceField(choices=choices(Chunk.Decision.values), allow_null=True)
+    entity = serializers.CharField(allow_null=True, help_text="Name of the primary entity.")
+    decision = StrictChoiceField(
+        choices=choices(Chunk.Decision.values),
+        allow_null=True,
+        help_text="How the tree was found; null in the integration category.",
+    )
 
 
 class EventResultSerializer(serializers.Serializer[Any]):

@@ -13,11 +13,15 @@ from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
 
 
 class TreeListQuery(PageQuery, UserQuery):
-    category = StrictChoiceField(choices=choices(Category.values), required=False)
+    category = StrictChoiceField(
+        choices=choices(Category.values), required=False, help_text="Trees of this category."
+    )
 
 
 class EntityListQuery(PageQuery, UserQuery):
-    type = StrictChoiceField(choices=choices(Entity.Type.values), required=False)
+    type = StrictChoiceField(
+        choices=choices(Entity.Type.values), required=False, help_text="Entities of this type."
+    )
 
 
 class TreeSerializer(serializers.Serializer[Any]):

@@ -26,17 +26,26 @@ def current_model() -> EmbeddingModel:
             is_current=True,
             defaults={"name": client.model_name, "dimension": client.dimension},
         )
-    check_model(model, name=client.model_name, dimension=client.dimension)
+    if (model.name, model.dimension) != (client.model_name, client.dimension):
+        raise _mismatch(model, configured=f"{client.model_name} ({client.dimension} dimensions)")
     return model
 
 
-def check_model(model: EmbeddingModel, *, name: str, dimension: int) -> None:
-    if (model.name, model.dimension) != (name, dimension):
-        raise EmbeddingMismatch(
-            f"The stored vectors are of {model.name} ({model.dimension} dimensions), but the"
-            f" configured model is {name} ({dimension}). Set HOLAMEM_EMBEDDING and"
-            " HOLAMEM_EMBEDDING_MODEL back, or run `manage.py reembed`."
-        )
+def check_configured_model() -> None:
+    """Raises EmbeddingMismatch. By name alone: for a start, which loads no model yet."""
+    name = embedder().model_name
+    with system_scope():
+        model = EmbeddingModel.objects.filter(is_current=True).first()
+    if model is not None and model.name != name:
+        raise _mismatch(model, configured=name)
+
+
+def _mismatch(model: EmbeddingModel, *, configured: str) -> EmbeddingMismatch:
+    return EmbeddingMismatch(
+        f"The stored vectors are of {model.name} ({model.dimension} dimensions), but the"
+        f" configured model is {configured}. Set HOLAMEM_EMBEDDING and"
+        " HOLAMEM_EMBEDDING_MODEL back, or run `manage.py reembed`."
+    )
 
 
 def passage_text(*, text: str, actor: str) -> str:

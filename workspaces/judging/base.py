@@ -15,7 +15,7 @@ class ChunkContext:
     """One chunk with what surrounds it.
 
     `earlier_user_texts` come from the same session, most recent last, at most 12.
-    `succeeded` is set on tool results only.
+    `succeeded` is set on tool results only. `is_recalled`: the chunk stands in recalled text.
     """
 
     text: str
@@ -29,6 +29,7 @@ class ChunkContext:
     earlier_user_texts: tuple[str, ...]
     previous_turn: str | None
     workspace_name: str
+    is_recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ were has have had can could will would should must may might let if unless while
 for from with without within about above below under over between against among through per via at by in into of off on onto
 out to toward until upon as like than and or but nor so yet remember note reminder fyi good afternoon evening night dear
 check run restart show tell give open send write create make add remove delete update fix start stop try use using mr mrs ms dr
-unknown none null n/a test example sample foo bar general misc miscellaneous other uncategorized uncategorised entity name
+unknown none null n/a na test example sample foo bar general misc miscellaneous other uncategorized uncategorised entity name
 mom mum dad sis bro grandma grandpa mother father sister brother guys folks everyone congrats congratulations welcome speaking
 sounds looks seems feels lets let's keep glad happy love hope can't don't it's that's what's here's there's family friends kids life music art
 english chinese german french spanish japanese"""
@@ -39,7 +39,7 @@ english chinese german french spanish japanese"""
 _CHINESE = word_set(
     """我们 你们 他们 她们 大家 自己 用户 客户 项目 团队 系统 服务 平台 网关 流程 数据库 集群 看板 应用 模块 仓库 小组 部门 公司 网站 接口 后台 计划 工程
 助手 助理 机器人 某人 有人 别人 同事 朋友 老板 领导 同学 老师 东西 事情 问题 答案 内容 信息 记忆 偏好 身份 默认 其他 未知 测试 示例 今天 昨天 明天
-服务器 服务端 客户端 组件 机制 规范 引擎 业务系统 新系统 旧系统 老系统 子系统 操作系统 生产系统 线上系统 测试系统 本系统 该系统 整个系统 第三方服务 微服务
+名称 实体 话题 主题 通用 某个 服务器 服务端 客户端 组件 机制 规范 引擎 业务系统 新系统 旧系统 老系统 子系统 操作系统 生产系统 线上系统 测试系统 本系统 该系统 整个系统 第三方服务 微服务
 云服务 云平台 售后服务 客户服务 数据平台 业务流程 工作流程 整个流程 生产数据库 测试数据库 主数据库 从数据库 生产集群 测试集群 开发团队 测试团队 我们团队
 新项目 老项目 旧项目 下个项目 上个项目 所有项目 所有服务 每个服务 其他服务 各个系统 项目组 新平台 旧平台 新功能 学习计划 旅行计划 工作计划"""
 )

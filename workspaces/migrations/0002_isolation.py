@@ -116,13 +116,15 @@ WORKSPACE_ONLY = ["enduser"]
 # Tenant tables: `holamem_app` sees the row of its workspace, or of that workspace's tenant.
 # They have no workspace column of their own to filter by, except as below.
 
-WORKSPACE = "nullif(current_setting('holamem.workspace_id', true), '')::uuid"
+# In sub-selects, so that each is computed once a statement and not once a row.
+WORKSPACE = "(SELECT nullif(current_setting('holamem.workspace_id', true), '')::uuid)"
 SCOPES = "current_setting('holamem.scope_ids', true)"
-IN_WORKSPACE = f"workspace_id = {WORKSPACE}"
-IN_SCOPE = (
-    f"{IN_WORKSPACE} AND ({SCOPES} = '*'"
-    f" OR scope_id = ANY (string_to_array(nullif(nullif({SCOPES}, ''), '*'), ',')::uuid[]))"
+IS_IN_SCOPE = (
+    f"((SELECT {SCOPES} = '*') OR scope_id = ANY"
+    f" ((SELECT string_to_array(nullif(nullif({SCOPES}, ''), '*'), ',')::uuid[])::uuid[]))"
 )
+IN_WORKSPACE = f"workspace_id = {WORKSPACE}"
+IN_SCOPE = f"{IN_WORKSPACE} AND {IS_IN_SCOPE}"
 POLICIES = {
     **{table: IN_SCOPE for table in SCOPED},
     **{table: IN_WORKSPACE for table in WORKSPACE_ONLY},

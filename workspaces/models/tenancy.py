@@ -1,6 +1,5 @@
 """Tenants and what they own: the isolation boundary."""
 
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -67,10 +66,6 @@ class Workspace(models.Model):
     def preferences(self) -> WorkspaceSettings:
         """The stored settings as a validated object; defaults for what was never set."""
         return WorkspaceSettings.model_validate(self.settings)
-
-    @property
-    def shared_scope(self) -> UUID:
-        return self.id
 
 
 class EndUser(models.Model):

@@ -294,6 +294,12 @@ class SourceLeaf(models.Model):
         return self.title
 
 
+# Their text is gone or going: no reader sees them.
+GONE_LEAVES = (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED)
+# What readers see and search finds; a quarantined one still speaks of what was forgotten.
+LIVE_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
+
+
 class LeafSource(models.Model):
     """An event whose chunk ended in this leaf, as creator or as duplicate."""
 

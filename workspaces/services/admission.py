@@ -3,15 +3,18 @@
 The rules that hold whatever a judge says come first; a judge decides the rest.
 """
 
+from django.db.models.functions import Left
+
 from holamem.database.scope import workspace_scope
 from holamem.text.languages import language_of
 from workspaces.judging.base import Admission, ChunkContext, Judge
 from workspaces.judging.offline_admission import claims_execution
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.recall_mark import contains_recalled_text
+from workspaces.recall_mark import contains_recalled_text, is_recalled_span
 
 EARLIER_TEXTS = 12
+EARLIER_CHARACTERS = 4_000  # cut by the database: a turn may be a megabyte, and has many chunks
 ACCEPTED_KINDS = frozenset({Event.Kind.ACCEPTED_PREFERENCE, Event.Kind.ACCEPTED_IDENTITY})
 
 
@@ -33,6 +36,8 @@ def chunk_context(workspace: Workspace, *, event: Event, chunk: Chunk) -> ChunkC
         earlier_user_texts=tuple(user_texts),
         previous_turn=earlier[-1][1] if earlier else None,
         workspace_name=workspace.name,
+        is_recalled=event.category == Category.INTERACTION
+        and is_recalled_span(event.payload_text, start=chunk.start, end=chunk.end),
     )
 
 
@@ -44,10 +49,11 @@ def _earlier_turns(workspace: Workspace, *, event: Event) -> list[tuple[str, str
         workspace.events.filter(
             scope_id=event.scope_id, session_ref=event.session_ref, id__lt=event.id
         )
+        .annotate(head=Left("payload_text", EARLIER_CHARACTERS))
         .order_by("-id")
-        .values_list("kind", "payload_text")[:EARLIER_TEXTS]
+        .values_list("kind", "head")[:EARLIER_TEXTS]
     )
-    return [(kind, text[:4000]) for kind, text in reversed(rows)]
+    return list(reversed(rows))
 
 
 def _has_execution_evidence(workspace: Workspace, *, event: Event) -> bool:
@@ -79,6 +85,8 @@ def hard_rejection(context: ChunkContext, *, category: str) -> str | None:
     """The reason why a chunk can't become memory whoever vouches for it, or None."""
     if context.kind == Event.Kind.TOOL_RESULT and context.succeeded is False:
         return "failed_execution"
+    if context.is_recalled:
+        return "recalled"
     if category == Category.INTERACTION and contains_recalled_text(context.text):
         return "recalled"
     is_unproven_claim = (

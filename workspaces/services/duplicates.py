@@ -9,18 +9,21 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from django.db.models import Max
+from django.db.models.functions import Coalesce
 from pgvector.django import CosineDistance
 
 from holamem.database.scope import workspace_scope
 from holamem.errors import MalformedReply
 from workspaces.bodies import BodyCorrupt, BodyMissing, read_markdown
 from workspaces.index.embedding import current_model
-from workspaces.judging.base import ChunkContext, Judge, LeafView
+from workspaces.judging.base import ChunkContext, Judge, LeafView, Relation
 from workspaces.models.log import Category
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, Tree
 
 MAX_COMPARED = 6
+SURE_CONFIDENCE = 0.5  # a judge that doubts its own answer is unsure
 NEAREST_COMPARED = 3  # the rest of the six comes from the same subject key
 
 Kind = Literal["duplicate", "supersede", "history", "new"]
@@ -55,11 +58,16 @@ def resolve(
         return Resolution("duplicate", same)
     if tree.category == Category.INTEGRATION:
         leaves = _same_object(workspace, tree=tree, subject_key=subject_key)
-        return _by_time(leaves[0].id, leaves[0].observed_at, chunk) if leaves else NEW
+        return _by_time(workspace, tree=tree, leaf_id=leaves[0].id, chunk=chunk) if leaves else NEW
     views = _views(_closest(workspace, tree=tree, subject_key=subject_key, vector=vector))
     if not views:
         return NEW
-    return _judged(chunk, subject_key=subject_key, views=views, judge=judge)
+    known, relation = _judged(chunk, subject_key=subject_key, views=views, judge=judge)
+    if known is None:
+        return NEW
+    if relation == "same_memory":
+        return Resolution("duplicate", known)
+    return _by_time(workspace, tree=tree, leaf_id=known, chunk=chunk)
 
 
 def _same_fingerprint(
@@ -130,20 +138,25 @@ def _views(leaves: Sequence[SourceLeaf]) -> list[LeafView]:
 
 def _judged(
     chunk: ChunkContext, *, subject_key: str, views: Sequence[LeafView], judge: Judge
-) -> Resolution:
+) -> tuple[UUID | None, Relation]:
+    """The known leaf that the chunk restates or replaces, or None; unsure never merges."""
     try:
         comparison = judge.compare(chunk, subject_key=subject_key, leaves=views)
     except MalformedReply:
-        return NEW  # no usable answer is as good as unsure, and unsure never merges
-    known = {view.leaf_id: view for view in views}.get(comparison.leaf_id or "")
-    if known is None:
-        return NEW
-    if comparison.relation == "same_memory":
-        return Resolution("duplicate", UUID(known.leaf_id))
-    if comparison.relation == "supersedes_existing":
-        return _by_time(UUID(known.leaf_id), known.observed_at, chunk)
-    return NEW
+        return None, "unsure"  # no usable answer is as good as unsure
+    leaf_id = comparison.leaf_id or ""
+    is_known = leaf_id in {view.leaf_id for view in views}
+    is_sure = comparison.confidence >= SURE_CONFIDENCE
+    if not is_known or not is_sure or comparison.relation in ("different", "unsure"):
+        return None, comparison.relation
+    return UUID(leaf_id), comparison.relation
 
 
-def _by_time(leaf_id: UUID, observed_at: datetime, chunk: ChunkContext) -> Resolution:
-    return Resolution("history" if chunk.occurred_at < observed_at else "supersede", leaf_id)
+def _by_time(workspace: Workspace, *, tree: Tree, leaf_id: UUID, chunk: ChunkContext) -> Resolution:
+    """History when it is older than the last time that the known leaf was stated."""
+    with workspace_scope(workspace, [tree.scope_id]):
+        events = workspace.events.filter(leaf_sources__leaf=leaf_id)
+        stated = events.aggregate(last=Max(Coalesce("occurred_at", "received_at")))["last"]
+        observed_at = workspace.leaves.values_list("observed_at", flat=True).get(id=leaf_id)
+    newest = max(stated or observed_at, observed_at)
+    return Resolution("history" if chunk.occurred_at < newest else "supersede", leaf_id)

@@ -13,11 +13,10 @@ from workspaces import access
 from workspaces.models.jobs import Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Tenant, Workspace
-from workspaces.models.trees import SummaryNode, Tree
+from workspaces.models.trees import LIVE_SUMMARIES, Tree
 from workspaces.services.principals import Principal
 from workspaces.services.tree_view import owner_names
 
-LIVE_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
 Scopes = Sequence[UUID] | str | None
 
 

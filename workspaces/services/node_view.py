@@ -11,7 +11,7 @@ from holamem.errors import HolamemError, NotFound
 from workspaces.bodies import read_markdown
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import GONE_LEAVES, LIVE_SUMMARIES, SourceLeaf, SummaryNode, Tree
 from workspaces.services.tree_view import (
     BranchNode,
     leaf_node,
@@ -22,7 +22,6 @@ from workspaces.services.tree_view import (
 
 MAX_CHILDREN = 200
 MAX_HISTORY = 50
-GONE = (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED)
 Scopes = Sequence[UUID] | str | None
 
 
@@ -143,7 +142,7 @@ def _common(workspace: Workspace, tree: Tree) -> dict[str, Any]:
 
 
 def _leaf_parts(workspace: Workspace, leaf: SourceLeaf) -> dict[str, Any]:
-    gone = leaf.status in GONE
+    gone = leaf.status in GONE_LEAVES
     previous = leaf.supersedes_leaf
     return {
         **_common(workspace, leaf.tree),
@@ -177,13 +176,13 @@ def _leaf_parts(workspace: Workspace, leaf: SourceLeaf) -> dict[str, Any]:
 
 
 def _previous_body(previous: SourceLeaf | None) -> _Body | None:
-    if previous is None or previous.status in GONE:
+    if previous is None or previous.status in GONE_LEAVES:
         return None
     return _Body(previous.body_path, previous.body_sha256)
 
 
 def _summary_parts(workspace: Workspace, row: SummaryNode) -> dict[str, Any]:
-    readable = row.status in (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
+    readable = row.status in LIVE_SUMMARIES
     return {
         **_common(workspace, row.tree),
         "node": summary_node(row),

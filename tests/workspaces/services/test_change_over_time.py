@@ -41,6 +41,18 @@ def test_older_information_that_arrives_late_becomes_history(workspace: Workspac
     assert older.valid_until == newer.observed_at
 
 
+def test_what_was_stated_again_since_is_not_replaced_by_older_information(
+    workspace: Workspace,
+) -> None:
+    remember(workspace, draft(MONDAY), draft(MONDAY, minutes=120))
+    [late] = remember(workspace, draft(TUESDAY, minutes=60))
+    assert leaf_of(workspace, late.chunks[0].leaf_id).status == "superseded"
+    with workspace_scope(workspace, ALL_SCOPES):
+        [current] = workspace.leaves.filter(status="active")
+    assert current.superseded_by_id is None
+    assert current.observed_at == MORNING
+
+
 def test_a_value_that_comes_back_is_a_third_leaf(workspace: Workspace) -> None:
     results = remember(
         workspace,

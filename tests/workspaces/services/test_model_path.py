@@ -104,6 +104,20 @@ def test_the_same_memory_in_other_words_makes_no_leaf(
     assert (result.chunks[0].outcome, result.chunks[0].leaf_id) == ("noop_duplicate", leaf.id)
 
 
+@pytest.mark.parametrize("relation", ["same_memory", "supersedes_existing"])
+def test_a_relation_that_the_model_doubts_merges_nothing(
+    workspace: Workspace, model: ScriptedModel, relation: str
+) -> None:
+    know_atlas(workspace, model)
+    model.answers |= {
+        "assignment": match_first(),
+        "comparison": relate_to_first(relation, confidence=0.3),
+    }
+    [result] = remember(workspace, draft("Atlas also answers on port 9443.", minutes=1))
+    assert result.chunks[0].outcome == "created"
+    assert [leaf.status for leaf in leaves_of(workspace)] == ["active", "active"]
+
+
 @pytest.mark.parametrize(
     ("minutes", "outcome", "statuses"),
     [(5, "superseding", ["superseded", "active"]), (-5, "created", ["superseded", "active"])],

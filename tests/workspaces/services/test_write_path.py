@@ -4,6 +4,7 @@ from holamem.database.scope import ALL_SCOPES, workspace_scope
 from tests.workspaces.memory import ATLAS_FACTS, draft, remember, unfinished_jobs
 from workspaces.bodies import read_front_matter, read_markdown
 from workspaces.models.tenancy import Workspace
+from workspaces.recall_mark import close_fence, open_fence
 
 
 def test_an_admitted_chunk_becomes_a_leaf_with_its_text_on_disk(workspace: Workspace) -> None:
@@ -41,3 +42,12 @@ def test_full_buffers_seal_into_two_levels_under_one_root(workspace: Workspace) 
         shape = sorted(live.values_list("height", "level", "is_root", "provisional"))
     assert shape == [(1, 2, False, False), (1, 2, False, False), (2, 1, True, True)]
     assert unfinished_jobs(workspace) == []
+
+
+def test_a_long_recalled_pack_is_rejected_in_every_chunk(workspace: Workspace) -> None:
+    lines = [f"- {fact} [E{number}]" for number, fact in enumerate(ATLAS_FACTS * 4)]
+    pack = "\n\n".join([open_fence("a1b2"), *lines, close_fence("a1b2")])
+    [result] = remember(workspace, draft(f"{pack}\n\nMara Lindqvist owns the Atlas gateway."))
+    outcomes = [(chunk.outcome, chunk.reason) for chunk in result.chunks]
+    assert len(outcomes) > 2
+    assert set(outcomes[:-1]) == {("rejected", "recalled")}
