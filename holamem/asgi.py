@@ -6,6 +6,7 @@ threads crosses once. Streams that must be asynchronous are routed before it.
 """
 
 import os
+from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
 from django.core.wsgi import get_wsgi_application
@@ -16,9 +17,11 @@ django_application = get_wsgi_application()
 from django.conf import settings  # noqa: E402 - settings exist once Django is set up
 
 from holamem.environment import get_environment  # noqa: E402 - as above
-from holamem.http.body_limit import BodyLimit  # noqa: E402 - as above
+from holamem.http.body_limit import Application, BodyLimit  # noqa: E402 - as above
 
-application = BodyLimit(
-    WSGIMiddleware(django_application, workers=get_environment().web_threads),
-    max_bytes=settings.MAX_BODY_BYTES,
+# The two packages describe the same protocols with types of their own.
+threaded = cast(
+    Application,
+    WSGIMiddleware(cast(Any, django_application), workers=get_environment().web_threads),
 )
+application = BodyLimit(threaded, max_bytes=settings.MAX_BODY_BYTES)

@@ -8,3 +8,9 @@ from django.utils import timezone
 def now() -> datetime:
     """Current time, aware, in UTC."""
     return timezone.now()
+
+
+def offset_minutes(moment: datetime | None) -> int | None:
+    """Minutes east of UTC of an aware time, as the caller wrote it."""
+    offset = moment.utcoffset() if moment is not None else None
+    return None if offset is None else int(offset.total_seconds() // 60)

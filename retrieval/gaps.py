@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -56,18 +56,25 @@ def question_key(gap: FoundGap) -> str:
 
 
 def record_gaps(
-    workspace: Workspace, *, scope_id: UUID, gaps: Sequence[FoundGap]
+    workspace: Workspace, *, scopes: Scopes, gaps: Sequence[FoundGap]
 ) -> list[AnswerGap]:
-    """Count each gap on its open entry, or open one; inside the caller's step."""
+    """Count each gap on its open entry, or open one; inside the caller's step.
+
+    What was found in everyone's memory names people and systems of single end users, so the
+    shared ledger keeps the question of it without its source.
+    """
+    scope_id = own_scope(workspace, scopes)
+    kept = [replace(gap, suggested_source=None) if scopes == ALL_SCOPES else gap for gap in gaps]
+    ids = [_record(workspace, scope_id=scope_id, gap=gap) for gap in kept]
     return [
         AnswerGap(
-            gap_id=_record(workspace, scope_id=scope_id, gap=gap),
+            gap_id=gap_id,
             question=gap.question,
             kind=gap.kind,
             reason=gap.reason,
             suggested_source=gap.suggested_source,
         )
-        for gap in gaps
+        for gap_id, gap in zip(ids, gaps, strict=True)
     ]
 
 
@@ -130,7 +137,9 @@ def _upsert(workspace: Workspace, *, scope_id: UUID, gap: FoundGap, key: str) ->
             " ON CONFLICT (workspace_id, scope_id, question_key) WHERE status = 'open'"
             " DO UPDATE SET times_asked = retrieval_gap.times_asked + 1,"
             " last_asked_at = EXCLUDED.last_asked_at, kind = EXCLUDED.kind,"
-            " reason = EXCLUDED.reason, suggested_source = EXCLUDED.suggested_source,"
+            " reason = EXCLUDED.reason,"
+            " suggested_source = coalesce(EXCLUDED.suggested_source,"
+            " retrieval_gap.suggested_source),"
             " embedding = coalesce(EXCLUDED.embedding, retrieval_gap.embedding)"
             " RETURNING id",
             {

@@ -234,11 +234,5 @@ class AwareDateTimeField(serializers.DateTimeField):
         return moment
 
 
-def offset_minutes(moment: datetime | None) -> int | None:
-    """Minutes east of UTC of an aware time, as the caller wrote it."""
-    offset = moment.utcoffset() if moment is not None else None
-    return None if offset is None else int(offset.total_seconds() // 60)
-
-
 def choices(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]

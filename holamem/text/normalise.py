@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 # Letters by category that no font draws: a text of these alone is blank to a reader.
 INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
@@ -77,6 +78,9 @@ def find_forbidden(text: str) -> str | None:
     return None
 
 
+CACHED_NAME_CHARACTERS = 100
+
+
 def _is_separator(character: str) -> bool:
     return character not in _MEANINGFUL_SIGNS and unicodedata.category(character)[0] in "PZ"
 
@@ -88,6 +92,16 @@ def normalise_name(text: str) -> str:
     beside Han characters vanish ("支付 网关" equals "支付网关"). A name of punctuation alone
     keeps it. Homoglyphs of other scripts are not folded: they are other names.
     """
+    return _cached_name(text) if len(text) <= CACHED_NAME_CHARACTERS else _fold_name(text)
+
+
+@lru_cache(maxsize=8192)
+def _cached_name(text: str) -> str:
+    """Every candidate of every question is compared by the same few names."""
+    return _fold_name(text)
+
+
+def _fold_name(text: str) -> str:
     folded = normalise(normalise(text).casefold())
     bare = _APOSTROPHES.sub("", folded)
     spaced = "".join(" " if _is_separator(c) else c for c in bare)

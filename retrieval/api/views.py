@@ -105,9 +105,9 @@ class GapDismissView(WorkspaceView):
     )
     def post(self, request: Request, ws: str, gap_id: UUID) -> Response:
         """Close a gap that nobody needs to fill. The same question may open a new one."""
-        get_gap(self.workspace, scopes=self.id_scopes, gap_id=gap_id)
+        get_gap(self.workspace, scopes=self.change_scopes, gap_id=gap_id)
         self.read_no_body(request)
-        gap = dismiss_gap(self.workspace, scopes=self.id_scopes, gap_id=gap_id)
+        gap = dismiss_gap(self.workspace, scopes=self.change_scopes, gap_id=gap_id)
         return Response(GapSerializer(gap).data)
 
 
@@ -123,11 +123,11 @@ class FeedbackView(WorkspaceView):
     )
     def post(self, request: Request, ws: str, retrieval_id: UUID) -> Response:
         """Kept with the retrieval; it feeds the calibration of coverage."""
-        get_retrieval(self.workspace, scopes=self.id_scopes, retrieval_id=retrieval_id)
+        get_retrieval(self.workspace, scopes=self.change_scopes, retrieval_id=retrieval_id)
         body = self.read_body(request)
         record_feedback(
             self.workspace,
-            scopes=self.id_scopes,
+            scopes=self.change_scopes,
             retrieval_id=retrieval_id,
             verdict=body["verdict"],
             evidence_ids=body.get("evidence_ids", []),

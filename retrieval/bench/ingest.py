@@ -13,7 +13,8 @@ from retrieval.bench.measures import Measure, spread
 from retrieval.bench.server import Target
 
 SENDERS = 16  # enough that a slow answer does not delay the next request
-FOLLOWED_EVERY = 10  # asking costs the server, so only some events are waited for
+FOLLOWED = 10  # sent one at a time to a worker that has nothing else to do
+IDLE_SECONDS = 300.0
 # Longer and longer pauses: impatient askers would be the load that they wait for.
 POLL_SECONDS = 0.05
 POLL_GROWTH = 1.5
@@ -39,23 +40,35 @@ class Found:
 
 
 def measure_ingest(target: Target, *, seconds: float, per_second: float) -> list[Measure]:
-    """Events at a steady pace; every tenth is asked for until text and vector find it."""
+    """Events at a steady pace; then single ones that an idle worker makes findable."""
     texts = list(facts(max(1, round(seconds * per_second))))
     with (
         client(url=target.url, api_key=target.api_key) as http,
         ThreadPoolExecutor(SENDERS) as senders,
-        ThreadPoolExecutor(len(texts[::FOLLOWED_EVERY])) as followers,
     ):
         _warm_up(http, target)
         sending = _send_at_pace(http, target, texts, per_second=per_second, senders=senders)
-        following: list[Future[Found]] = []
-        for position, future in enumerate(sending):
-            sent = future.result()
-            if position % FOLLOWED_EVERY == 0:
-                text = texts[position]
-                following.append(followers.submit(_follow, http, target, sent=sent, text=text))
-        found = [future.result() for future in following]
-    return _measures([future.result() for future in sending], found)
+        sent = [future.result() for future in sending]
+        drained_ms = _wait_until_idle(http, target, since=sent[-1].acknowledged_at)
+        found = [_send_and_follow(http, target, text=text) for text in facts(FOLLOWED)]
+    return _measures(sent, found, drained_ms=drained_ms)
+
+
+def _wait_until_idle(http: httpx2.Client, target: Target, *, since: float) -> float:
+    """Milliseconds until all that was sent is processed, sealed and indexed."""
+    while time.monotonic() - since < IDLE_SECONDS:
+        if answered(http.get(target.path("status")))["idle"]:
+            break
+        time.sleep(POLL_SECONDS_MAX)
+    return (time.monotonic() - since) * 1000
+
+
+def _send_and_follow(http: httpx2.Client, target: Target, *, text: str) -> Found:
+    found = _follow(
+        http, target, sent=_send(http, target, text=text, due=time.monotonic()), text=text
+    )
+    _wait_until_idle(http, target, since=time.monotonic())
+    return found
 
 
 def facts(count: int) -> Iterator[str]:
@@ -133,12 +146,15 @@ def _reasons(answer: dict[str, list[dict[str, object]]], *, event_id: str) -> se
     return found
 
 
-def _measures(sent: Sequence[Sent], found: Sequence[Found]) -> list[Measure]:
+def _measures(
+    sent: Sequence[Sent], found: Sequence[Found], *, drained_ms: float
+) -> list[Measure]:
     by_text = [item.by_text_ms for item in found if item.by_text_ms is not None]
     by_vector = [item.by_vector_ms for item in found if item.by_vector_ms is not None]
     return [
         Measure("events", len(sent), "events"),
         *spread("acknowledge", [item.acknowledged_ms for item in sent]),
+        Measure("drained_after", round(drained_ms), "ms"),
         Measure("followed", len(found), "events"),
         *spread("findable_by_text", by_text),
         *spread("findable_by_vector", by_vector),

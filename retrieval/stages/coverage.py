@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holamem.text.languages import has_han, language_of
 from holamem.text.segment import terms
@@ -99,5 +100,7 @@ def _unseen_stretch(question: Question, *, candidates: Candidates) -> int:
     return longest
 
 
+@lru_cache(maxsize=4096)
 def terms_of(text: str) -> frozenset[str]:
+    """Bodies never change, and the same ones answer many questions."""
     return frozenset(terms(text))

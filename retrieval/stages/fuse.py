@@ -51,10 +51,11 @@ def fuse(
         _question_scores(candidates, index=index, parts=parts)
         for index in range(len(candidates.questions))
     ]
+    newest = max(node.end for node in nodes)
     for node in nodes:
         own = parts[node.node_id]
         own["base"] = max(scores[node.node_id] for scores in by_question)
-        own.update(_boosts(node, nodes=nodes, intent=intent, query=query, as_of=as_of))
+        own.update(_boosts(node, newest=newest, intent=intent, query=query, as_of=as_of))
     _add_neighbours(nodes, parts)
     _add_sessions(candidates, parts)
     _add_branches(nodes, parts)
@@ -145,7 +146,7 @@ def _from_median(scores: Sequence[float | None]) -> list[float]:
 def _boosts(
     node: FoundNode,
     *,
-    nodes: Sequence[FoundNode],
+    newest: datetime,
     intent: Intent,
     query: str,
     as_of: datetime | None,
@@ -161,7 +162,7 @@ def _boosts(
     }
     if reading.prefers_recent or intent.is_broad:
         weight = RECENCY_WEIGHT if reading.prefers_recent else OVERVIEW_RECENCY_WEIGHT
-        found["recent"] = weight * _recency(node, newest=max(other.end for other in nodes))
+        found["recent"] = weight * _recency(node, newest=newest)
     if node.status == "superseded" and as_of is None:
         found["superseded"] = -SUPERSEDED_PENALTY
     return found

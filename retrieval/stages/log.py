@@ -33,7 +33,7 @@ def write_log(
     """The gaps with their places in the ledger."""
     scope_id = own_scope(workspace, scopes)
     with workspace_scope(workspace, scopes):
-        gaps = record_gaps(workspace, scope_id=scope_id, gaps=record.judgement.gaps)
+        gaps = record_gaps(workspace, scopes=scopes, gaps=record.judgement.gaps)
         RetrievalLog.objects.create(
             id=record.retrieval_id,
             workspace=workspace,

@@ -19,6 +19,7 @@ from retrieval.types import EntityMatch, Lookups, Provider, Scopes
 from workspaces.index.search import scope_list
 from workspaces.models.tenancy import Workspace
 
+# Names that were asked for come first, then the longest: short ones occur inside other words.
 MAX_MATCHES = 200
 MAX_ENTITIES = 12
 # Shorter names would be found inside other words.
@@ -34,6 +35,7 @@ SELECT 'entity', e.id::text, e.name, e.slug, e.type, e.aliases,
     OR e.slug = ANY(%(names)s) OR e.normalised_name = ANY(%(folded_names)s)
     OR EXISTS (SELECT 1 FROM unnest(e.aliases) alias
                 WHERE strpos(%(plain_query)s, lower(alias)) > 0 OR alias = ANY(%(raw_names)s))
+ ORDER BY 7 DESC, length(e.normalised_name) DESC, e.id
  LIMIT {limit}
 """
 _TREES = """

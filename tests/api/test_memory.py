@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from holamem.database.scope import ALL_SCOPES, workspace_scope
-from tests.api.client import Side, caller_for, codes, new_side
+from tests.api.client import Caller, Side, caller_for, codes, new_side
 from tests.workspaces.memory import ATLAS_FACTS, draft, drain, remember
 from workspaces.models.jobs import Job
 from workspaces.models.trees import SourceLeaf, SummaryNode
@@ -213,3 +213,33 @@ def test_status_covers_private_memory_for_a_key_of_the_tenant_only() -> None:
         ben = side.workspace.end_users.create(ref="ben", slug="ben")
     bound = caller_for(side.tenant, workspace=side.workspace, end_user=ben)
     assert bound.get(f"{side.base}/status").json()["leaves"] == 1
+
+
+def bound_caller(side: Side, ref: str, *permissions: str) -> Caller:
+    with workspace_scope(side.workspace):
+        user = side.workspace.end_users.create(ref=ref, slug=ref)
+    return caller_for(side.tenant, permissions=permissions, workspace=side.workspace, end_user=user)
+
+
+def test_a_key_of_one_end_user_changes_nothing_that_is_shared() -> None:
+    side = new_side()
+    remember(side.workspace, draft("A fact."))
+    job = parked_job(side)
+    [gap] = side.caller.post(
+        f"{side.base}/memory/retrieve", {"query": "Which colour has the moon?"}
+    ).json()["gaps"]
+    bound = bound_caller(side, "ben", "memory:read", "memory:write", "admin")
+    assert bound.post(f"{side.base}/jobs/{job.id}:cancel").status_code == 404
+    assert bound.post(f"{side.base}/jobs/{job.id}:retry").status_code == 404
+    assert bound.post(f"{side.base}/gaps/{gap['gap_id']}:dismiss").status_code == 404
+    assert bound.send("PATCH", side.base, {"name": "Mine"}).status_code == 403
+    assert bound.send("DELETE", side.base).status_code == 403
+    assert side.caller.post(f"{side.base}/gaps/{gap['gap_id']}:dismiss").status_code == 200
+
+
+def test_jobs_of_private_memory_are_listed_for_keys_of_everyones_memory_only() -> None:
+    side = new_side()
+    remember(side.workspace, draft("Mara owns the gateway.", user_id="ann"))
+    assert rows(side, "jobs")
+    reader = caller_for(side.tenant, permissions=["memory:read"])
+    assert reader.get(f"{side.base}/jobs").json()["results"] == []

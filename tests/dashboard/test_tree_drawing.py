@@ -4,7 +4,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from uuid import UUID, uuid4
 
-from workspaces.dashboard.tree_drawing import NODE_HEIGHT, NODE_WIDTH, cut_title, draw_tree
+from workspaces.dashboard.tree_drawing import (
+    NODE_HEIGHT,
+    NODE_WIDTH,
+    cut_title,
+    draw_tree,
+    own_words,
+)
 from workspaces.services.tree_view import BranchNode
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -27,7 +33,14 @@ def family(children: int) -> list[BranchNode]:
 
 
 def draw(nodes: list[BranchNode], **values):  # type: ignore[no-untyped-def]
-    defaults = {"tops": nodes[:1], "nodes": nodes, "buffer": [], "buffered": 0, "seal_threshold": 8}
+    defaults = {
+        "subject": "",
+        "tops": nodes[:1],
+        "nodes": nodes,
+        "buffer": [],
+        "buffered": 0,
+        "seal_threshold": 8,
+    }
     return draw_tree(**{**defaults, **values})
 
 
@@ -87,3 +100,16 @@ def test_a_title_is_cut_by_width_not_by_characters() -> None:
 def test_nothing_gives_an_empty_drawing() -> None:
     drawing = draw([], tops=[])
     assert (drawing.nodes, drawing.lines, drawing.lane) == ([], [], None)
+
+
+def test_a_box_does_not_repeat_the_name_of_its_tree() -> None:
+    assert (
+        own_words("The Atlas gateway listens on 8443", subject="Atlas gateway") == "listens on 8443"
+    )
+    assert own_words("Atlas gateway: port, tls", subject="Atlas gateway") == "port, tls"
+    assert own_words("支付网关的生产端口是 9443", subject="支付网关") == "生产端口是 9443"
+    assert own_words("Nobody deploys the Atlas gateway", subject="Atlas gateway").startswith(
+        "Nobody"
+    )
+    assert own_words("Atlas gateway", subject="Atlas gateway") == "Atlas gateway"
+    assert own_words("What is (this", subject="(") == "What is (this"

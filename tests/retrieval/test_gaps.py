@@ -161,6 +161,18 @@ def test_private_gaps_are_listed_in_their_scope_only(memory: MemoryMaker) -> Non
         get_gap(memory.workspace, scopes=None, gap_id=gap_id)
 
 
+def test_a_question_to_everyones_memory_leaves_no_private_name_among_the_shared_gaps(
+    memory: MemoryMaker,
+) -> None:
+    private = memory.tree("Atlas", scope_id=memory.end_user("alice"))
+    memory.leaf("Atlas moved to a new office.", tree=private, actor="Alice Mbeki")
+    answer = ask(memory.workspace, "What rent does the office of Atlas cost?", scopes=ALL_SCOPES)
+
+    assert answer["gaps"][0]["suggested_source"]["name"] == "Alice Mbeki"
+    [gap] = list_gaps(memory.workspace, scopes=None)
+    assert gap.suggested_source is None
+
+
 def test_a_dismissed_gap_stays_closed_and_a_new_question_opens_another(
     workspace: Workspace,
 ) -> None:

@@ -140,3 +140,15 @@ def test_what_changed_is_answered_from_the_named_days(memory: MemoryMaker) -> No
     assert "8443" not in excerpts(english)
     assert str(chinese.id) in node_ids(answer)
     assert "8443" not in excerpts(answer)
+
+
+def test_an_entity_that_was_asked_for_is_found_among_many_that_the_question_spells(
+    memory: MemoryMaker,
+) -> None:
+    query = "Which colour does the quarterly newsletter about everything have?"
+    parts = {query[a:b].strip(" ?") for a in range(40) for b in range(a + 3, a + 9)}
+    for part in sorted(parts)[:230]:
+        memory.tree(part)
+    wanted = memory.leaf("The newsletter of Zeta is blue.", tree=memory.tree("Zeta"))
+    answer = ask(memory.workspace, query, entities=["zeta"])
+    assert node_ids(answer) == [str(wanted.id)]

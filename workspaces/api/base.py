@@ -17,7 +17,7 @@ from holamem.http.parsers import read_json, refuse_forbidden
 from holamem.http.problems import refuse
 from holamem.http.rate_limit import KeyRateThrottle
 from workspaces.api.schema import OperationSchema
-from workspaces.models.tenancy import Workspace
+from workspaces.models.tenancy import ApiKey, Workspace
 from workspaces.services.intake import IdempotencyRequest
 from workspaces.services.principals import (
     Principal,
@@ -130,6 +130,21 @@ class WorkspaceView(ApiView):
         if self.principal.end_user_id is None:
             return ALL_SCOPES
         return (self.workspace.id, self.principal.end_user_id)
+
+    @property
+    def change_scopes(self) -> Sequence[UUID] | str:
+        """For actions on one row: a key of one end user reads what is shared, and leaves it."""
+        if self.principal.end_user_id is None:
+            return ALL_SCOPES
+        return (self.principal.end_user_id,)
+
+    @property
+    def list_scopes(self) -> Sequence[UUID] | str:
+        """For lists without `?user_id=` whose rows lead to memory, such as jobs to their leaves."""
+        if self.principal.allows(ApiKey.Permission.MEMORY_ALL_USERS):
+            return ALL_SCOPES
+        bound = self.principal.end_user_id
+        return (self.workspace.id,) if bound is None else (self.workspace.id, bound)
 
     def selection(self) -> ScopeSelection:
         """For lists and keys, which are ambiguous without an end user: `?user_id=`."""

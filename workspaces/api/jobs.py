@@ -46,10 +46,13 @@ class JobsView(WorkspaceView):
 
     @operation("jobs_list", summary="List jobs, newest first", answers={200: JobPageSerializer})
     def get(self, request: Request, ws: str) -> Response:
-        """The work ledger: what waits, runs, is done, or was parked after its last attempt."""
+        """The work ledger: what waits, runs, is done, or was parked after its last attempt.
+
+        Jobs of end users' memory are listed for keys with `memory:all_users`.
+        """
         listed = list_jobs(
             self.workspace,
-            scopes=self.id_scopes,
+            scopes=self.list_scopes,
             wanted=wanted_slice(request, params=self.params, owner=self.workspace.id),
             state=self.params.get("state"),
             topic=self.params.get("topic"),
@@ -73,9 +76,9 @@ class JobRetryView(WorkspaceView):
     )
     def post(self, request: Request, ws: str, job_id: UUID) -> Response:
         """Give a parked or cancelled job its attempts back."""
-        access.get_job(self.workspace, scopes=self.id_scopes, job_id=job_id)
+        access.get_job(self.workspace, scopes=self.change_scopes, job_id=job_id)
         self.read_no_body(request)
-        job = retry_job(self.workspace, scopes=self.id_scopes, job_id=job_id)
+        job = retry_job(self.workspace, scopes=self.change_scopes, job_id=job_id)
         return Response(JobSerializer(job).data)
 
 
@@ -88,7 +91,7 @@ class JobCancelView(WorkspaceView):
     )
     def post(self, request: Request, ws: str, job_id: UUID) -> Response:
         """Stop a job that has not started, or one that is parked."""
-        access.get_job(self.workspace, scopes=self.id_scopes, job_id=job_id)
+        access.get_job(self.workspace, scopes=self.change_scopes, job_id=job_id)
         self.read_no_body(request)
-        job = cancel_job(self.workspace, scopes=self.id_scopes, job_id=job_id)
+        job = cancel_job(self.workspace, scopes=self.change_scopes, job_id=job_id)
         return Response(JobSerializer(job).data)

@@ -32,4 +32,6 @@ class HasKeyPermission(BasePermission):
         method = str(request.method)
         default = READ if method in SAFE_METHODS else WRITE
         wanted = named.get("GET" if method == "HEAD" else method, default)
+        if wanted == ADMIN and principal.end_user_id is not None:
+            return False  # the narrower claim wins: one end user's key never runs a workspace
         return wanted == ANY_KEY or principal.allows(wanted)

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from holamem.clock import offset_minutes
 from holamem.http.fields import (
     AwareDateTimeField,
     NameField,
@@ -22,7 +23,6 @@ from holamem.http.fields import (
     StrictUUIDField,
     TextField,
     choices,
-    offset_minutes,
 )
 from workspaces.api.base import REF_CHARACTERS, UserQuery
 from workspaces.api.pagination import PageQuery, page_of

@@ -4,6 +4,7 @@ Pure: nodes in, coordinates in pixels out. A parent stands on the row of its fir
 the root is in view however long the tree is.
 """
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ COLUMN = 260
 ROW = 28
 NODE_WIDTH = 220
 NODE_HEIGHT = 24
+SHORTEST_REST = 4
 MARGIN = 12
 TITLE_CELLS = 24  # 24 Latin or 12 Han characters
 MAX_SIBLINGS = 40
@@ -96,6 +98,7 @@ class Drawing:
 
 @dataclass(slots=True)
 class _Canvas:
+    subject: str
     children: dict[UUID, list[BranchNode]]
     on_path: set[UUID]
     selected: UUID | None
@@ -136,7 +139,7 @@ class _Canvas:
             node=node,
             x=_x(depth),
             y=_y(row),
-            title=cut_title(node.title),
+            title=cut_title(own_words(node.title, subject=self.subject)),
             chip=chip_for(node.status),
             is_selected=node.id == self.selected,
             focusable=node.kind == "summary" and node.id not in self.children,
@@ -145,6 +148,7 @@ class _Canvas:
 
 def draw_tree(
     *,
+    subject: str,
     tops: Sequence[BranchNode],
     nodes: Sequence[BranchNode],
     buffer: Sequence[BranchNode],
@@ -152,8 +156,9 @@ def draw_tree(
     seal_threshold: int,
     selected: UUID | None = None,
 ) -> Drawing:
-    """`nodes` holds the tops and what is below them; `buffered` may exceed what `buffer` lists."""
+    """`subject` is the tree's title, which its nodes need not repeat. `nodes` holds the tops and what is below them; `buffered` may exceed what `buffer` lists."""
     canvas = _Canvas(
+        subject=subject,
         children=children_of(nodes),
         on_path=_path_to(selected, nodes),
         selected=selected,
@@ -184,6 +189,15 @@ def children_of(nodes: Iterable[BranchNode]) -> dict[UUID, list[BranchNode]]:
     for below in children.values():
         below.sort(key=lambda node: (node.start, node.id))
     return dict(children)
+
+
+def own_words(title: str, *, subject: str) -> str:
+    """The title without the tree's own name in front: few characters fit, and those repeat."""
+    if not subject:
+        return title
+    name = rf"(?:the\s+)?{re.escape(subject)}(?:['’]s\b)?[\s:：,，的]*"
+    rest = re.sub(rf"\A{name}", "", title, flags=re.IGNORECASE)
+    return rest if len(rest) >= SHORTEST_REST else title
 
 
 def cut_title(title: str) -> str:

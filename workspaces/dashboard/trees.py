@@ -59,6 +59,7 @@ def tree(request: HttpRequest, place: Place, tree_id: UUID) -> HttpResponse:
     focus = _uuid(request.GET.get("focus", ""))
     branch = tree_branch(place.workspace, scopes=place.scopes, tree_id=tree_id, focus_id=focus)
     drawing = draw_tree(
+        subject=branch.tree.title,
         tops=branch.tops,
         nodes=branch.nodes,
         buffer=branch.buffer,

@@ -49,6 +49,7 @@ def _earlier_turns(workspace: Workspace, *, event: Event) -> list[tuple[str, str
         workspace.events.filter(
             scope_id=event.scope_id, session_ref=event.session_ref, id__lt=event.id
         )
+        .exclude(payload_text="")  # removed by retention
         .annotate(head=Left("payload_text", EARLIER_CHARACTERS))
         .order_by("-id")
         .values_list("kind", "head")[:EARLIER_TEXTS]
@@ -57,8 +58,11 @@ def _earlier_turns(workspace: Workspace, *, event: Event) -> list[tuple[str, str
 
 
 def _has_execution_evidence(workspace: Workspace, *, event: Event) -> bool:
-    """A successful tool result of the same session that the event names."""
-    if not event.evidence_event_ids:
+    """A successful tool result of the same session that the event names.
+
+    Without a session nothing says that the two belong together.
+    """
+    if not event.evidence_event_ids or not event.session_ref:
         return False
     return workspace.events.filter(
         scope_id=event.scope_id,

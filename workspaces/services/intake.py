@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 
-from holamem.clock import now
+from holamem.clock import now, offset_minutes
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.errors import (
     Conflict,
@@ -313,12 +313,13 @@ def messages_to_drafts(
     """
     drafts: list[EventDraft] = []
     for index, message in enumerate(messages):
-        created_at = message.get("created_at")
+        created_at = _moment(message.get("created_at"))
         drafts += [
             EventDraft(
                 kind=part.kind,
                 text=part.text,
-                occurred_at=created_at if isinstance(created_at, datetime) else None,
+                occurred_at=created_at,
+                offset_minutes=offset_minutes(created_at),
                 user_id=user_id,
                 session=session,
                 actor=str(message.get("name") or ""),
@@ -327,6 +328,10 @@ def messages_to_drafts(
             for part in _message_parts(message, index=index)
         ]
     return drafts
+
+
+def _moment(value: object) -> datetime | None:
+    return value if isinstance(value, datetime) else None
 
 
 @dataclass(frozen=True, slots=True)

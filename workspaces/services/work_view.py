@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count
+from django.db.models.functions import Left
 
 from holamem.database.scope import workspace_scope
 from workspaces.models.jobs import Job
@@ -15,6 +16,7 @@ from workspaces.models.tenancy import Workspace
 from workspaces.services.paging import Page, read_page
 
 EXCERPT_CHARACTERS = 240
+MAX_CHUNKS = 50  # shown of one event; a text of 1 MB has hundreds
 RETRYABLE = (Job.State.PARKED, Job.State.CANCELLED)
 CANCELLABLE = (Job.State.READY, Job.State.PARKED)
 Scopes = Sequence[UUID] | str | None
@@ -70,7 +72,9 @@ class JobRow:
 def list_events(workspace: Workspace, *, scopes: Scopes, status: str, page: int) -> Page[EventRow]:
     """Newest first, each with the decision on every chunk. Two queries."""
     with workspace_scope(workspace, scopes):
-        rows = workspace.events.order_by("-id")
+        # Cut by the database: the texts of one page may be 25 MB.
+        head = Left("payload_text", EXCERPT_CHARACTERS * 2)
+        rows = workspace.events.defer("payload_text").annotate(head=head).order_by("-id")
         if status:
             rows = rows.filter(status=status)
         return read_page(rows, number=page).map(lambda events: _event_rows(workspace, events))
@@ -100,13 +104,14 @@ def job_counts(workspace: Workspace, *, scopes: Scopes) -> dict[str, int]:
 def _event_rows(workspace: Workspace, events: Iterable[Event]) -> list[EventRow]:
     chunks: dict[UUID, list[ChunkRow]] = defaultdict(list)
     events = list(events)
-    for chunk in workspace.chunks.filter(event__in=events).order_by("event", "position"):
+    rows = workspace.chunks.filter(event__in=events, position__lt=MAX_CHUNKS).defer("text")
+    for chunk in rows.order_by("event", "position"):
         chunks[chunk.event_id].append(_chunk_row(chunk))
     return [_event_row(event, chunks[event.id]) for event in events]
 
 
 def _event_row(event: Event, chunks: list[ChunkRow]) -> EventRow:
-    text = " ".join(event.payload_text[: EXCERPT_CHARACTERS * 2].split())
+    text = " ".join(str(getattr(event, "head", "")).split())
     cut = len(text) > EXCERPT_CHARACTERS
     return EventRow(
         id=event.id,

@@ -12,6 +12,7 @@ from django.db import DatabaseError, connection
 from holamem.database.scope import ScopeViolation, system_scope
 from holamem.errors import HolamemError, ProviderError
 from holamem.queue import send_wake_up
+from workspaces.index.embedding import EmbeddingMismatch
 from workspaces.models.tenancy import Workspace
 from workspaces.services.jobs import (
     LEASE_SECONDS,
@@ -73,6 +74,10 @@ def _run_and_settle(job: ClaimedJob) -> str:
         return "lease_lost"
     except ProviderError as error:
         return _settle_provider_error(job, error)
+    except EmbeddingMismatch as error:
+        # Every job would fail the same way until an operator sets the model right.
+        postpone_job(job, error=f"{error.code}: {error}", delay_seconds=POSTPONE_SECONDS)
+        return "postponed"
     except HolamemError as error:
         fail_job(job, error=f"{error.code}: {error}")
         return "failed"
