@@ -75,7 +75,7 @@ def investigate(
             workspace, scopes=scopes, reading=reading, embedded=embedded, where=where
         )
     ranked = _rank(inquiry, candidates=candidates, intent=intent, where=where)
-    assembled, unreadable = _hydrate(inquiry, ranked=ranked, candidates=candidates)
+    assembled, unreadable = _hydrate(inquiry, ranked=ranked, candidates=candidates, intent=intent)
     judgement = _judge(
         inquiry, assembled, candidates=candidates, intent=intent, known=known, where=where
     )
@@ -131,7 +131,7 @@ def _rank(
 
 
 def _hydrate(
-    inquiry: Inquiry, *, ranked: Sequence[Ranked], candidates: Candidates
+    inquiry: Inquiry, *, ranked: Sequence[Ranked], candidates: Candidates, intent: Intent
 ) -> tuple[Assembled, bool]:
     """Evidence, and whether some body could not be read."""
     with inquiry.trace.stage("hydrate"):
@@ -143,6 +143,7 @@ def _hydrate(
             rows=rows,
             bodies=bodies,
             candidates=candidates,
+            intent=intent,
             anchor=inquiry.anchor,
             token_budget=inquiry.request.token_budget,
         )
@@ -163,6 +164,7 @@ def _judge(
             inquiry.workspace,
             scopes=inquiry.scopes,
             candidates=candidates,
+            intent=intent,
             where=where,
             best_inside=best_support(assembled.evidence),
         )

@@ -26,7 +26,12 @@ def retrieve(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) 
     anchor = anchor_of(workspace, request)
     found = investigate(workspace, scopes=scopes, request=request, anchor=anchor, trace=trace)
     with trace.stage("pack"):
-        pack = build_pack(found.evidence, judgement=found.judgement, anchor=anchor)
+        pack = build_pack(
+            found.evidence,
+            judgement=found.judgement,
+            is_broad=found.intent.is_broad,
+            anchor=anchor,
+        )
         packed = pack_with_model(pack, found=found, request=request, anchor=anchor)
     record = Record(
         retrieval_id=retrieval_id,

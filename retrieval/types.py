@@ -56,12 +56,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """An entity that the query mentions by a name or an alias."""
+    """An entity that the query mentions; `spellings` are the names and aliases that stand in it."""
 
     entity_id: UUID
     name: str
     slug: str
     type: str
+    spellings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ class Hydrated:
 
     `sentences` are all of its body's; `excerpt` is cut around the best of them and `span` is
     its place in the body. `shares` (0..1 per question): idf-weighted share of the question's
-    terms that this node covers.
+    terms, beside its subject's name, that this node covers.
     """
 
     evidence_id: str

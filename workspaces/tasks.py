@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from workspaces.services import housekeeping, jobs, worker
+from workspaces.services import housekeeping, jobs, retention, worker
 
 
 def work(job_id: str) -> int:
@@ -16,5 +16,6 @@ def sweep() -> int:
     In this order: a body store that fails must not stop the ledger.
     """
     woken = jobs.sweep()
+    retention.remove_old_texts()
     housekeeping.remove_expired()
     return woken

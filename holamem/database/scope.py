@@ -68,13 +68,15 @@ def _scope_value(workspace: HasId, scopes: Sequence[UUID] | str | None) -> str:
 
 @contextmanager
 def _step(wanted: tuple[str, str, str]) -> Iterator[None]:
+    """A setting ends with its transaction; inside a longer one the former is put back."""
     outer = _current.get()
+    is_inner = connection.in_atomic_block
     token = _current.set(wanted)
     try:
         with transaction.atomic():
             _apply(wanted)
             yield
-            if outer != _NONE:
+            if is_inner:
                 _apply(outer)
     finally:
         _current.reset(token)

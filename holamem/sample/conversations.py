@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -46,6 +47,11 @@ def turns(language: str) -> list[SampleTurn]:
         )
         for event in _read(f"{_known(language)}.json")["events"]
     ]
+
+
+def last_moment(language: str) -> datetime:
+    """When the last turn of the conversation was said."""
+    return max(datetime.fromisoformat(turn.fields["occurred_at"]) for turn in turns(language))
 
 
 def questions(language: str) -> list[SampleQuestion]:

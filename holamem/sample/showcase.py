@@ -1,12 +1,15 @@
 """Asks the sample's questions and renders the answers as short, readable text."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
-from holamem.sample.conversations import shown_questions
+from holamem.sample.conversations import last_moment, shown_questions
 from holamem.sample.loader import answered, client
 
 SHOWN_RESULTS = 6
+# The conversations are of the past, and much of what they say holds for some weeks only.
+ASKED_AFTER = timedelta(hours=1)
 FACTS_SHOWN = 4
 EVIDENCE_SHOWN = 3
 EXCERPT_CHARACTERS = 140
@@ -15,14 +18,16 @@ EXCERPT_CHARACTERS = 140
 def show_questions(*, url: str, api_key: str, workspace: str, languages: Sequence[str]) -> str:
     """One exact, one broad and one unanswerable question per language with their answers.
 
+    Asked as of shortly after that language's last turn, so that the sample's age hides nothing.
     Raises SampleFailed when the server refuses a question.
     """
     parts = []
     with client(url=url, api_key=api_key) as http:
         for language in languages:
+            path = f"/api/v1/workspaces/{workspace}/memory/retrieve"
+            moment = (last_moment(language) + ASKED_AFTER).isoformat()
             for asked in shown_questions(language):
-                body = {"query": asked.question, "max_results": SHOWN_RESULTS}
-                path = f"/api/v1/workspaces/{workspace}/memory/retrieve"
+                body = {"query": asked.question, "max_results": SHOWN_RESULTS, "now": moment}
                 parts.append(render_answer(asked.question, answered(http.post(path, json=body))))
     return "\n\n".join(parts)
 

@@ -146,9 +146,7 @@ def _reasons(answer: dict[str, list[dict[str, object]]], *, event_id: str) -> se
     return found
 
 
-def _measures(
-    sent: Sequence[Sent], found: Sequence[Found], *, drained_ms: float
-) -> list[Measure]:
+def _measures(sent: Sequence[Sent], found: Sequence[Found], *, drained_ms: float) -> list[Measure]:
     by_text = [item.by_text_ms for item in found if item.by_text_ms is not None]
     by_vector = [item.by_vector_ms for item in found if item.by_vector_ms is not None]
     return [

@@ -45,6 +45,14 @@ EXACT = _any_of(
     r"[\"“”「」'`][^\"“”「」'`]{2,}[\"“”「」'`]",
     r"\b\w+[_./:@-]\w+[\w./:@-]*\b",
 )
+# "What happened to Atlas", "how does Atlas work": about Atlas, and nothing else in particular.
+OPEN_ASKING = _any_of(
+    r"\b(?:happen(?:s|ed|ing)?|go(?:es|ing)?\s+on|wrong)\b|(?<!\w)work(?=\s*[?.!]*\s*$)",
+    r"发生了?|出了(?=什么)|(?<=什么)(?:事情?|状况)|怎么回事|运作|运转",
+)
+# Questions after a person or a group, and words that stand for a group.
+WHO = _any_of(r"\bwho(?:m|se)?\b", r"谁|哪位")
+GROUP = _any_of(r"\b(?:teams?|departments?|compan(?:y|ies)|vendors?)\b", r"组|团队|部门|公司")
 RECENT = _any_of(
     r"\b(?:latest|newest|most\s+recent(?:ly)?|recent(?:ly)?|lately|currently|current|now)\b",
     r"最新|最近|近来|近期|目前|现在|当前",

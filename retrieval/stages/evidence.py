@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from holamem.text.tokens import count_tokens
-from retrieval.stages.calibration import QuestionTraits, chance
+from retrieval.stages.calibration import chance
 from retrieval.stages.candidates import Candidates
-from retrieval.stages.coverage import Unit, question_units, share_covered, terms_of, traits_of
+from retrieval.stages.coverage import terms_of
 from retrieval.stages.excerpts import cut_excerpt, cut_sentences
 from retrieval.stages.hydrate import freshness_of, is_stale
+from retrieval.stages.residual import settle_uncovered
 from retrieval.stages.time_expressions import find_times
-from retrieval.types import Anchor, Hydrated, NodeRow, Question, Ranked, Sentence
+from retrieval.stages.yardstick import Yardstick, make_yardsticks
+from retrieval.types import Anchor, Hydrated, Intent, NodeRow, Question, Ranked, Sentence
 from workspaces.index.entries import date_words
 
 
@@ -24,33 +26,18 @@ class Assembled:
     bodies: int
 
 
-@dataclass(frozen=True, slots=True)
-class Yardstick:
-    """What evidence is measured against for one question."""
-
-    question: Question
-    units: list[Unit]
-    traits: QuestionTraits
-
-
 def assemble(
     chosen: Sequence[Ranked],
     *,
     rows: dict[UUID, NodeRow],
     bodies: dict[UUID, str],
     candidates: Candidates,
+    intent: Intent,
     anchor: Anchor,
     token_budget: int,
 ) -> Assembled:
     """Evidence in the order of the ranking, without nodes whose body cannot be read."""
-    yardsticks = [
-        Yardstick(
-            question=question,
-            units=question_units(question, candidates=candidates),
-            traits=traits_of(question, candidates=candidates),
-        )
-        for question in candidates.questions
-    ]
+    yardsticks = make_yardsticks(candidates, intent=intent, rows=list(rows.values()))
     left = token_budget
     evidence: list[Hydrated] = []
     for item in chosen:
@@ -66,7 +53,8 @@ def assemble(
         )
         left -= count_tokens(built.excerpt)
         evidence.append(built)
-    return Assembled(tuple(evidence), token_budget - left, len(bodies))
+    settled = settle_uncovered(evidence, yardsticks=yardsticks)
+    return Assembled(settled, token_budget - left, len(bodies))
 
 
 def _hydrated(
@@ -80,11 +68,10 @@ def _hydrated(
 ) -> Hydrated:
     """`frame` is the evidence id and the tokens that are left."""
     evidence_id, left = frame
-    units = [yardstick.units for yardstick in yardsticks]
-    sentences = cut_sentences(body, units=units)
+    sentences = cut_sentences(body, units=[yardstick.asked for yardstick in yardsticks])
     excerpt, span = cut_excerpt(body, sentences, tokens=left)
     present = terms_of(_searchable(row, body))
-    shares = tuple(share_covered(wanted, present) for wanted in units)
+    shares = tuple(yardstick.share(present) for yardstick in yardsticks)
     return Hydrated(
         evidence_id=evidence_id,
         row=row,
@@ -116,7 +103,8 @@ def _supports(
 ) -> tuple[float, ...]:
     supports = []
     for index, (yardstick, share) in enumerate(zip(yardsticks, shares, strict=True)):
-        best = max((sentence.shares[index] for sentence in sentences), default=0.0)
+        covered = max((sentence.shares[index] for sentence in sentences), default=0.0)
+        best = min(covered, share) if yardstick.subject else covered
         cosine = item.cosines[index] if index < len(item.cosines) else None
         supports.append(chance(yardstick.traits, share=share, sentence_share=best, cosine=cosine))
     return tuple(supports)

@@ -120,7 +120,7 @@ def _without_cues(text: str) -> str:
     """ "Summarise Atlas" is about Atlas: the words that ask are no part of the topic."""
     kind, _ = _kind_of(text)
     if kind not in _BROAD_KINDS:
-        return text
+        return cues.OPEN_ASKING.sub(" ", text)
     return dict(_KINDS)[kind].sub(" ", text)
 
 

@@ -7,6 +7,7 @@ from retrieval.stages.calibration import LOW_BELOW, NONE_BELOW, level_of
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.conflicts import conflicting_pair
 from retrieval.stages.next_source import suggest_source
+from retrieval.stages.phrases import phrase
 from retrieval.types import (
     FoundGap,
     GapKind,
@@ -21,8 +22,11 @@ from retrieval.types import (
 
 # A name that no document holds: whatever else matches, it is about something else.
 UNKNOWN_NAME_CAP = 0.35
-# Evidence of this share of the best one's support belongs to the answer too.
+# Evidence of this share of the best one's support belongs to the answer too; to an exact
+# question only if it covers nearly as much of what is asked as the best one.
 SUPPORT_SHARE = 0.6
+EXACT_SUPPORT_SHARE = 0.75
+EXACT_COVERED_SHARE = 0.75
 # A leaf that was admitted with less confidence than this is no firm ground.
 FIRM_CONFIDENCE = 0.55
 
@@ -88,9 +92,25 @@ def _coverage(
     timely = [item for item in evidence if item.in_time[index]]
     best = max((item.supports[index] for item in timely), default=0.0)
     score = min(best, _cap(question, candidates=candidates, intent=intent))
-    floor = max(SUPPORT_SHARE * best, NONE_BELOW)
-    ids = tuple(item.evidence_id for item in timely if item.supports[index] >= floor)
+    if intent.is_broad:
+        answering = _supporting(timely, index=index, floor=SUPPORT_SHARE * best)
+    else:
+        answering = _nearly_best(timely, index=index, best=best)
+    ids = tuple(item.evidence_id for item in answering)
     return QuestionCoverage(question.text, level_of(score), round(score, 4), ids)
+
+
+def _supporting(evidence: Sequence[Hydrated], *, index: int, floor: float) -> list[Hydrated]:
+    least = max(floor, NONE_BELOW)
+    return [item for item in evidence if item.supports[index] >= least]
+
+
+def _nearly_best(evidence: Sequence[Hydrated], *, index: int, best: float) -> list[Hydrated]:
+    """Each suffices by itself, as far as anything does, and covers what the best one covers."""
+    floor = max(EXACT_SUPPORT_SHARE * best, LOW_BELOW if best >= LOW_BELOW else 0.0)
+    found = _supporting(evidence, index=index, floor=floor)
+    covered = max((i.shares[index] for i in found if i.supports[index] == best), default=0.0)
+    return [item for item in found if item.shares[index] >= EXACT_COVERED_SHARE * covered]
 
 
 def _cap(question: Question, *, candidates: Candidates, intent: Intent) -> float:
@@ -132,27 +152,24 @@ def _gap(
 def _gap_kind(
     index: int, coverage: QuestionCoverage, *, evidence: Sequence[Hydrated], outside: bool
 ) -> tuple[GapKind, str] | None:
+    asked = coverage.question
     answering = [item for item in evidence if item.evidence_id in coverage.evidence_ids]
     if coverage.score < LOW_BELOW:
         untimely = [item.supports[index] for item in evidence if not item.in_time[index]]
         if outside or max(untimely, default=0.0) >= LOW_BELOW:
-            return "outside_time_range", "Memory speaks of this, but not in the time asked about."
+            return "outside_time_range", phrase("outside_time", asked=asked)
         return "missing", _missing_reason(coverage)
     conflict = conflicting_pair(answering)
     if conflict is not None:
-        first, second = conflict
-        return (
-            "conflicting",
-            f"{first.evidence_id} and {second.evidence_id} are both current and disagree.",
-        )
+        first, second = (item.evidence_id for item in conflict)
+        return "conflicting", phrase("conflict", asked=asked, first=first, second=second)
     if all(item.stale for item in answering):
-        return "stale", "What memory has on this is past the time for which it holds."
+        return "stale", phrase("stale", asked=asked)
     if max(item.row.confidence for item in answering) < FIRM_CONFIDENCE:
-        return "low_confidence", "What memory has on this was stored with little confidence."
+        return "low_confidence", phrase("little_confidence", asked=asked)
     return None
 
 
 def _missing_reason(coverage: QuestionCoverage) -> str:
-    if coverage.level == "none":
-        return "Memory holds nothing about this."
-    return "What memory holds is only loosely related to this."
+    key = "nothing" if coverage.level == "none" else "loosely_related"
+    return phrase(key, asked=coverage.question)

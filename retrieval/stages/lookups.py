@@ -106,7 +106,8 @@ def mentioned_entities(rows: Sequence[tuple[Any, ...]], *, query: str) -> tuple[
         matched = [n for n in (name, *(aliases or ())) if stands_in(normalise_name(n), folded)]
         if matched:
             length = max(len(normalise_name(n)) for n in matched)
-            found.append((-length, name, EntityMatch(UUID(entity_id), name, slug, kind)))
+            match = EntityMatch(UUID(entity_id), name, slug, kind, tuple(matched))
+            found.append((-length, name, match))
     found.sort(key=lambda item: (item[0], item[1], item[2].entity_id))
     return tuple(match for _, _, match in found[:MAX_ENTITIES])
 

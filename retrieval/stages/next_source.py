@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from holamem.text.normalise import normalise_name
 from retrieval.stages import cues
 from retrieval.stages.lookups import stands_in
+from retrieval.stages.phrases import phrase
 from retrieval.types import Hydrated, Lookups, NextSource
 
 
@@ -12,26 +13,26 @@ def suggest_source(question: str, *, known: Lookups, evidence: Sequence[Hydrated
     """The narrowest source first: a connected system, local files, the session, the web, a person."""
     provider = _provider_for(question, known=known)
     if provider is not None:
-        return NextSource(
-            f"integration:{provider}", provider, f"The question is about what {provider} holds."
-        )
-    for pattern, kind, name, reason in (
-        (cues.SESSION_SOURCE, "session", "current session", "It was said in this session."),
-        (cues.LOCAL_SOURCE, "local", "workspace files", "Files of the workspace may hold it."),
-        (cues.WEB_SOURCE, "web", "web", "It is public and changes outside of memory."),
+        reason = phrase("provider", asked=question, name=provider)
+        return NextSource(f"integration:{provider}", provider, reason)
+    for pattern, kind, name in (
+        (cues.SESSION_SOURCE, "session", "current session"),
+        (cues.LOCAL_SOURCE, "local", "workspace files"),
+        (cues.WEB_SOURCE, "web", "web"),
     ):
         if pattern.search(question):
-            return NextSource(kind, name, reason)
-    return NextSource("person", _person(evidence), "Nobody has told memory; a person may know.")
+            return NextSource(kind, name, phrase(kind, asked=question))
+    return NextSource("person", _person(evidence), phrase("person", asked=question))
 
 
-def source_of(item: Hydrated) -> NextSource:
+def source_of(item: Hydrated, *, asked: str) -> NextSource:
     """Where a fact can be verified: the system it came from, or who said it."""
     if item.row.provider:
         name = item.row.provider
-        return NextSource(f"integration:{name}", name, f"The fact was fetched from {name}.")
+        reason = phrase("fetched", asked=asked, name=name)
+        return NextSource(f"integration:{name}", name, reason)
     known = suggest_source(item.row.title, known=Lookups(), evidence=[item])
-    return NextSource(known.kind, known.name, "The fact must be verified before it is used.")
+    return NextSource(known.kind, known.name, phrase("to_verify", asked=asked))
 
 
 def _provider_for(question: str, *, known: Lookups) -> str | None:

@@ -1,11 +1,13 @@
 """When a time filter leaves no answer: is there one outside of it?"""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.stages.calibration import LOW_BELOW, chance
 from retrieval.stages.candidates import Candidates
-from retrieval.stages.coverage import question_units, share_covered, traits_of
-from retrieval.types import Question, Scopes
+from retrieval.stages.residual import COVERED_FROM
+from retrieval.stages.yardstick import Yardstick, make_yardsticks
+from retrieval.types import Intent, Scopes
 from workspaces.index.search import FoundNode, NodeFilter, SearchInput, search_nodes
 from workspaces.models.tenancy import Workspace
 
@@ -18,6 +20,7 @@ def answers_outside(
     *,
     scopes: Scopes,
     candidates: Candidates,
+    intent: Intent,
     where: NodeFilter,
     best_inside: float,
 ) -> bool:
@@ -35,18 +38,19 @@ def answers_outside(
     )
     found = search_nodes(workspace, scopes=scopes, search=search, where=unbounded)
     probed = replace(candidates, found=found)
+    yardsticks = make_yardsticks(probed, intent=intent, rows=())
     return any(
-        _support(node, index=index, question=question, candidates=probed) >= LOW_BELOW
+        _support(node, index=index, yardstick=yardstick, terms=candidates.terms) >= LOW_BELOW
         for node in found.nodes
-        for index, question in enumerate(candidates.questions)
+        for index, yardstick in enumerate(yardsticks)
     )
 
 
-def _support(node: FoundNode, *, index: int, question: Question, candidates: Candidates) -> float:
+def _support(node: FoundNode, *, index: int, yardstick: Yardstick, terms: Sequence[str]) -> float:
     """From the index alone, without reading a body."""
-    units = question_units(question, candidates=candidates)
-    counted = zip(candidates.terms, node.term_counts, strict=True)
-    share = share_covered(units, {term for term, count in counted if count})
+    counted = zip(terms, node.term_counts, strict=True)
+    share = yardstick.share({term for term, count in counted if count})
+    if yardstick.subject is not None and share < COVERED_FROM:
+        return 0.0
     cosine = node.cosines[index] if index < len(node.cosines) else None
-    traits = traits_of(question, candidates=candidates)
-    return chance(traits, share=share, sentence_share=share, cosine=cosine)
+    return chance(yardstick.traits, share=share, sentence_share=share, cosine=cosine)

@@ -10,14 +10,17 @@ from retrieval.answer import NextStep, PackItem, RetrievalPack
 from retrieval.stages import cues
 from retrieval.stages.calibration import LOW_BELOW
 from retrieval.stages.next_source import source_of
+from retrieval.stages.phrases import phrase
 from retrieval.types import Anchor, Hydrated, Judgement, NextSource, Sentence
 
 MAX_FACTS = 8
+MAX_EXACT_FACTS = 5
 MAX_SIGNALS = 5
 MAX_OTHERS = 5
 # Longer "sentences" are code, tables or pasted data: shown as excerpts, not as facts.
 MAX_FACT_CHARACTERS = 400
-# Beside a node's best sentence, those that cover nearly as much of the question.
+# Beside a node's best sentence, those that cover nearly as much of the question; of an exact
+# question, nearly as much as the best sentence of all.
 SENTENCE_SHARE = 0.8
 FACTS_PER_NODE = 2
 
@@ -33,15 +36,19 @@ class _Pick:
 
 
 def build_pack(
-    evidence: Sequence[Hydrated], *, judgement: Judgement, anchor: Anchor
+    evidence: Sequence[Hydrated], *, judgement: Judgement, is_broad: bool, anchor: Anchor
 ) -> RetrievalPack:
     """Coverage none or low: no facts, and the next step is to look elsewhere."""
     cited = _cited(evidence, judgement)
-    facts = _facts(cited, judgement, anchor=anchor)
+    picks = _picks(cited, judgement, is_broad=is_broad)
+    facts = _items(picks, limit=MAX_FACTS if is_broad else MAX_EXACT_FACTS, anchor=anchor)
     taken = {normalise(text) for text in _texts(facts)}
+    told = picks
+    if is_broad:
+        told = [_Pick(item, sentence.text) for item in cited for sentence in item.sentences]
     return RetrievalPack(
         known_facts=facts,
-        recent_high_signal_items=_signals(cited, anchor=anchor),
+        recent_high_signal_items=_signals(told, anchor=anchor),
         constraints=_matching(cited, cues.CONSTRAINT.search, anchor=anchor),
         blockers=_matching(cited, cues.BLOCKER.search, anchor=anchor),
         open_questions=_matching(cited, _is_open, anchor=anchor, without=taken),
@@ -63,30 +70,47 @@ def _cited(evidence: Sequence[Hydrated], judgement: Judgement) -> list[Hydrated]
     return [item for item in evidence if item.evidence_id in ids]
 
 
-def _facts(
-    cited: Sequence[Hydrated], judgement: Judgement, *, anchor: Anchor
-) -> tuple[PackItem, ...]:
-    """Current facts before superseded ones; leaves before summaries, which repeat them."""
-    ordered = sorted(
-        cited, key=lambda item: (item.row.status == "superseded", item.row.kind == "summary")
-    )
-    picks = [
-        _Pick(item, sentence.text)
-        for item in ordered
-        for sentence in _best_sentences(item, judgement)
+def _picks(cited: Sequence[Hydrated], judgement: Judgement, *, is_broad: bool) -> list[_Pick]:
+    """Current before superseded; leaves before summaries, which repeat them; the best first."""
+
+    def place(item: Hydrated) -> tuple[bool, bool, float]:
+        support = 0.0 if is_broad else max(item.supports)
+        return item.row.status == "superseded", item.row.kind == "summary", -support
+
+    floors = [
+        0.0 if is_broad else _best_share(cited, index=index)
+        for index in range(len(judgement.per_question))
     ]
-    return _items(picks, limit=MAX_FACTS, anchor=anchor)
+    return [
+        _Pick(item, sentence.text)
+        for item in sorted(cited, key=place)
+        for sentence in _best_sentences(item, judgement, floors=floors)
+    ]
 
 
-def _best_sentences(item: Hydrated, judgement: Judgement) -> list[Sentence]:
-    """In the order of the body; of each question that this evidence answers."""
+def _usable(item: Hydrated) -> list[Sentence]:
+    return [sentence for sentence in item.sentences if _is_statement(sentence.text)]
+
+
+def _best_share(cited: Sequence[Hydrated], *, index: int) -> float:
+    return max((s.shares[index] for item in cited for s in _usable(item)), default=0.0)
+
+
+def _best_sentences(
+    item: Hydrated, judgement: Judgement, *, floors: Sequence[float]
+) -> list[Sentence]:
+    """In the order of the body; of each question that this evidence answers.
+
+    `floors` follows the questions: what a sentence must nearly cover, whatever its node has.
+    """
     chosen: dict[int, Sentence] = {}
-    usable = [sentence for sentence in item.sentences if _is_statement(sentence.text)]
+    usable = _usable(item)
     for index, coverage in enumerate(judgement.per_question):
         if item.evidence_id not in coverage.evidence_ids or coverage.score < LOW_BELOW:
             continue
         best = max((sentence.shares[index] for sentence in usable), default=0.0)
-        near = [s for s in usable if s.shares[index] >= SENTENCE_SHARE * best]
+        least = SENTENCE_SHARE * max(best, floors[index])
+        near = [s for s in usable if s.shares[index] >= least]
         near.sort(key=lambda sentence: (-sentence.shares[index], sentence.start))
         chosen.update((sentence.start, sentence) for sentence in near[:FACTS_PER_NODE])
     return [chosen[start] for start in sorted(chosen)]
@@ -100,17 +124,17 @@ def _is_open(text: str) -> object:
     return _QUESTION_END.search(text) or cues.UNDECIDED.search(text)
 
 
-def _signals(cited: Sequence[Hydrated], *, anchor: Anchor) -> tuple[PackItem, ...]:
-    """The newest first: decisions and changes, from current leaves."""
-    current = [item for item in cited if item.row.status != "superseded"]
-    newest = sorted(current, key=lambda item: (item.row.end, item.evidence_id), reverse=True)
-    picks = [
-        _Pick(item, sentence.text)
-        for item in newest
-        for sentence in item.sentences
-        if _is_statement(sentence.text) and cues.SIGNAL.search(sentence.text)
+def _signals(told: Sequence[_Pick], *, anchor: Anchor) -> tuple[PackItem, ...]:
+    """The newest first: decisions and changes, from current nodes."""
+    current = [
+        pick
+        for pick in told
+        if pick.item.row.status != "superseded"
+        and _is_statement(pick.text)
+        and cues.SIGNAL.search(pick.text)
     ]
-    return _items(picks, limit=MAX_SIGNALS, anchor=anchor)
+    current.sort(key=lambda pick: (pick.item.row.end, pick.item.evidence_id), reverse=True)
+    return _items(current, limit=MAX_SIGNALS, anchor=anchor)
 
 
 def _matching(
@@ -180,31 +204,39 @@ def _texts(items: Sequence[PackItem]) -> list[str]:
     return [item.text for item in items]
 
 
-def _to_verify(facts: Sequence[PackItem], cited: Sequence[Hydrated]) -> NextSource | None:
+def _to_verify(
+    facts: Sequence[PackItem], cited: Sequence[Hydrated], *, asked: str
+) -> NextSource | None:
     marked = {i for fact in facts if fact.verification != "none" for i in fact.evidence_ids}
-    return next((source_of(item) for item in cited if item.evidence_id in marked), None)
+    found = (item for item in cited if item.evidence_id in marked)
+    return next((source_of(item, asked=asked) for item in found), None)
 
 
 def next_source(
     facts: Sequence[PackItem], *, cited: Sequence[Hydrated], judgement: Judgement
 ) -> NextSource | None:
-    return _to_verify(facts, cited) or judgement.next_source
+    return _to_verify(facts, cited, asked=_asked(judgement)) or judgement.next_source
+
+
+def _asked(judgement: Judgement) -> str:
+    return " ".join(coverage.question for coverage in judgement.per_question)
 
 
 def next_step(
     facts: Sequence[PackItem], *, cited: Sequence[Hydrated], judgement: Judgement
 ) -> NextStep:
     """Facts that must be verified come first; uncovered questions are never answered from memory."""
+    asked = _asked(judgement)
     source = judgement.next_source
     if judgement.score < LOW_BELOW or not facts:
         if source is None or source.kind == "person":
-            return NextStep("ask_user", source, "Memory does not cover this; ask who may know.")
-        return NextStep("search_source", source, "Memory does not cover this; look there.")
-    verify = _to_verify(facts, cited)
+            return NextStep("ask_user", source, phrase("ask", asked=asked))
+        return NextStep("search_source", source, phrase("look", asked=asked))
+    verify = _to_verify(facts, cited, asked=asked)
     if verify is not None:
-        return NextStep("verify_live_state", verify, "Some of these facts must be verified first.")
-    memory = NextSource("memory", "memory", "The facts above answer the question.")
+        return NextStep("verify_live_state", verify, phrase("verify_first", asked=asked))
+    memory = NextSource("memory", "memory", phrase("facts_answer", asked=asked))
     if source is not None and any(c.score < LOW_BELOW for c in judgement.per_question):
         kind = "ask_user" if source.kind == "person" else "search_source"
-        return NextStep(kind, source, "Memory answers a part of this; the rest is elsewhere.")
-    return NextStep("answer_from_memory", memory, "Memory covers the question.")
+        return NextStep(kind, source, phrase("in_part", asked=asked))
+    return NextStep("answer_from_memory", memory, phrase("covered", asked=asked))

@@ -143,10 +143,10 @@ def test_a_key_beyond_its_rate_waits_while_others_do_not(
 
 
 def test_a_database_that_is_down_is_a_503(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
-    def down(token: str) -> None:
+    def down(token: str, *, workspace_slug: str | None) -> None:
         raise OperationalError("could not connect to 10.0.0.5")
 
-    monkeypatch.setattr(authentication, "authenticate_key", down)
+    monkeypatch.setattr(authentication, "admit_key", down)
     response = side.caller.get("me")
     assert (response.status_code, response["Retry-After"]) == (503, "1")
     assert b"10.0.0.5" not in response.content

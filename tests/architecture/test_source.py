@@ -26,6 +26,7 @@ STARTS_AT_A_MODEL = {
     "workspaces/services/jobs.py": "the ledger and its sweeper serve all workspaces",
     "workspaces/services/worker.py": "a claimed job names its workspace",
     "workspaces/services/housekeeping.py": "what expires, expires in all workspaces",
+    "workspaces/services/retention.py": "each workspace sets its days, one sweep serves them all",
     "workspaces/services/status.py": "the age of the whole queue, for health",
     "workspaces/services/principals.py": "a key is looked up before its workspace is known",
     "workspaces/services/api_keys.py": "keys belong to tenants",

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path("locomo", "locomo6.json")
-# As the file has it: "1:56 pm on 8 May, 2023".
-TIME_FORMAT = "%I:%M %p on %d %B, %Y"
+TIME_FORMAT = "%I:%M %p on %d %B, %Y"  # "1:56 pm on 8 May, 2023"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,9 @@ class Conversation:
     turns: tuple[Turn, ...]
     questions: tuple[Question, ...]
 
-    def first_half(self) -> "Conversation":
-        """Whole sessions up to half of the turns, and the questions that need no later one."""
-        half = self.turns[len(self.turns) // 2].session
-        turns = tuple(turn for turn in self.turns if turn.session < half)
+    def beginning(self, *, sessions: int) -> "Conversation":
+        """The first sessions, and the questions whose evidence lies in them alone."""
+        turns = tuple(turn for turn in self.turns if turn.session <= sessions)
         known = {turn.id for turn in turns}
         return Conversation(turns, tuple(q for q in self.questions if q.evidence <= known))
 
@@ -59,16 +57,20 @@ def read_conversation(folder: Path, *, number: int) -> Conversation:
 def _turns(conversation: dict[str, Any]) -> Iterator[Turn]:
     session = 1
     while turns := conversation.get(f"session_{session}"):
-        began = datetime.strptime(conversation[f"session_{session}_date_time"], TIME_FORMAT)
+        began = _moment(conversation[f"session_{session}_date_time"])
         for turn in turns:
             yield Turn(
                 id=turn["dia_id"],
                 session=session,
                 speaker=turn["speaker"],
                 text=_text(turn),
-                at=began.replace(tzinfo=UTC),
+                at=began,
             )
         session += 1
+
+
+def _moment(text: str) -> datetime:
+    return datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)
 
 
 def _text(turn: dict[str, Any]) -> str:

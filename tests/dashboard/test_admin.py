@@ -12,7 +12,7 @@ from tests.dashboard.people import make_person, signed_in_client
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import ApiKey, Tenant, Workspace
 from workspaces.services.api_keys import issue_key
-from workspaces.services.principals import authenticate_key
+from workspaces.services.principals import admit_key
 
 MODELS = [
     model
@@ -106,7 +106,7 @@ def test_a_key_is_shown_once_and_works(root: Client, filled: Filled) -> None:
     response = root.post("/admin/workspaces/apikey/add/", data)
     page = response.content.decode()
     token = page.split("<p><code>")[1].split("</code>")[0]
-    assert authenticate_key(token).label == "key:robot"
+    assert admit_key(token, workspace_slug=None).principal.label == "key:robot"
     assert "no-store" in response["Cache-Control"]
     assert token.split("_")[2] not in root.get("/admin/workspaces/apikey/").content.decode()
 

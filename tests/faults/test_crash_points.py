@@ -51,6 +51,7 @@ REST = [
     ("event.taken_up", 2),
     ("event.before_processed", 3),
     ("chunk.judged", 1),
+    ("chunk.planned", 1),
     ("leaf.after_file", 3),
     ("leaf.after_row", 1),
     ("leaf.after_row", 4),

@@ -1,8 +1,11 @@
 """Two workers at once: one active leaf, one tree, one successor, one consistent summary."""
 
+import threading
+from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection
 
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from tests.faults.gates import claim, meet_at, once_at, run_together
@@ -16,6 +19,7 @@ from tests.workspaces.memory import (
     results_of,
     unfinished_jobs,
 )
+from workspaces.bodies import read_markdown
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.services.intake import EventDraft, receive_events
@@ -92,6 +96,68 @@ def test_two_successors_of_one_leaf_form_a_chain(
         active = list(workspace.leaves.filter(status="active").values_list("observed_at"))
         newest = workspace.leaves.order_by("-observed_at").values_list("observed_at")[0]
     assert active == [newest]
+
+
+def test_two_values_of_one_subject_at_once_leave_the_newer_one(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(workspace, draft("The Atlas gateway was rewritten in Go during the winter."))
+    race(monkeypatch, workspace, draft(MONDAY, minutes=60), draft(TUESDAY, minutes=120))
+    with workspace_scope(workspace, ALL_SCOPES):
+        statuses = [leaf.status for leaf in workspace.leaves.order_by("observed_at")]
+    assert statuses == ["active", "superseded", "active"]
+
+
+def test_two_revisions_of_one_object_at_once_leave_the_newer_one(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source: dict[str, Any] = {
+        "kind": "document_revision",
+        "provider": "files",
+        "account": "docs",
+    }
+    remember(workspace, draft("Another.", external_id="b", **source))
+    drafts = [draft(f"Port {n}.", minutes=n, external_id="a", **source) for n in (1, 2)]
+    race(monkeypatch, workspace, *drafts)
+    with workspace_scope(workspace, ALL_SCOPES):
+        statuses = [leaf.status for leaf in workspace.leaves.order_by("observed_at")]
+    assert statuses == ["active", "superseded", "active"]
+
+
+def test_words_that_come_back_while_they_are_replaced_are_kept(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(workspace, draft(MONDAY))
+    [between] = claim_events(workspace, draft(TUESDAY, minutes=60))
+    [back] = claim_events(workspace, draft(MONDAY, minutes=120))
+    once_at(monkeypatch, "chunk.planned", lambda: run_job(between))
+    run_job(back)
+    monkeypatch.undo()
+    drain(workspace)
+    with workspace_scope(workspace, ALL_SCOPES):
+        [leaf] = workspace.leaves.filter(status="active", chunk__event=back.target_id)
+    assert read_markdown(leaf.body_path) == MONDAY
+
+
+def test_two_batches_with_the_same_items_in_another_order_do_not_wait_for_each_other(
+    workspace: Workspace,
+) -> None:
+    drafts = [draft(f"Fact {n}.", external_id=f"item-{n}") for n in range(150)]
+    answers: list[list[UUID]] = []
+
+    def send(batch: list[EventDraft]) -> None:
+        try:
+            answers.append(received(workspace, *batch))
+        finally:
+            connection.close()
+
+    senders = [threading.Thread(target=send, args=(b,)) for b in (drafts, drafts[::-1])]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    first, second = answers
+    assert first == second[::-1]
 
 
 def seal_while(

@@ -146,8 +146,8 @@ def test_an_entity_that_was_asked_for_is_found_among_many_that_the_question_spel
     memory: MemoryMaker,
 ) -> None:
     query = "Which colour does the quarterly newsletter about everything have?"
-    parts = {query[a:b].strip(" ?") for a in range(40) for b in range(a + 3, a + 9)}
-    for part in sorted(parts)[:230]:
+    parts = {query[a : a + size].strip(" ?") for a in range(55) for size in range(3, 9)}
+    for part in sorted(parts)[:230]:  # more than are looked at
         memory.tree(part)
     wanted = memory.leaf("The newsletter of Zeta is blue.", tree=memory.tree("Zeta"))
     answer = ask(memory.workspace, query, entities=["zeta"])

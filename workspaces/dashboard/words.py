@@ -93,6 +93,7 @@ WORDS = {
     "failed_tool": _("the tool call failed"),
     "restated": _("only restates the user"),
     "recalled": _("came out of memory itself"),
+    "expired": _("its text was no longer kept"),
     "source_record": _("record of a connected source"),
     "too_vague": _("too vague to keep"),
     "question": _("a question"),

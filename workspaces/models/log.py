@@ -79,6 +79,12 @@ class Event(models.Model):
                 condition=models.Q(category="integration"),
                 name="event_object",
             ),
+            # Texts that retention has still to remove, oldest first.
+            models.Index(
+                fields=["workspace", "received_at"],
+                condition=~models.Q(payload_text=""),
+                name="event_with_text",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,5 @@
 """Tenants and what they own: the isolation boundary."""
 
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

@@ -4,12 +4,12 @@ Only inside the owner tree. Unsure never merges; older information never superse
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Count, Max
 from django.db.models.functions import Coalesce
 from pgvector.django import CosineDistance
 
@@ -31,10 +31,14 @@ Kind = Literal["duplicate", "supersede", "history", "new"]
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """`leaf_id` is the known leaf: the duplicate, the one to supersede, or the newer one."""
+    """`leaf_id` is the known leaf: the duplicate, the one to supersede, or the newer one.
+
+    `rivals`: the active leaves on the subject when this was decided; the commit compares.
+    """
 
     kind: Kind
     leaf_id: UUID | None = None
+    rivals: tuple[UUID, ...] = ()
 
 
 NEW = Resolution("new")
@@ -56,6 +60,31 @@ def resolve(
     same = _same_fingerprint(workspace, tree=tree, fingerprint=fingerprint, at=chunk.occurred_at)
     if same is not None:
         return Resolution("duplicate", same)
+    with workspace_scope(workspace, [tree.scope_id]):
+        rivals = active_on_subject(workspace, tree_id=tree.id, subject_key=subject_key)
+    decided = _against_known(
+        workspace, tree=tree, chunk=chunk, subject_key=subject_key, vector=vector, judge=judge
+    )
+    return replace(decided, rivals=rivals)
+
+
+def active_on_subject(workspace: Workspace, *, tree_id: UUID, subject_key: str) -> tuple[UUID, ...]:
+    """Ids in order, the newest hundred; inside the caller's step."""
+    rows = workspace.leaves.filter(
+        tree_id=tree_id, subject_key=subject_key, status=SourceLeaf.Status.ACTIVE
+    )
+    return tuple(rows.order_by("-id").values_list("id", flat=True)[:100]) if subject_key else ()
+
+
+def _against_known(
+    workspace: Workspace,
+    *,
+    tree: Tree,
+    chunk: ChunkContext,
+    subject_key: str,
+    vector: Sequence[float] | None,
+    judge: Judge,
+) -> Resolution:
     if tree.category == Category.INTEGRATION:
         leaves = _same_object(workspace, tree=tree, subject_key=subject_key)
         return _by_time(workspace, tree=tree, leaf_id=leaves[0].id, chunk=chunk) if leaves else NEW
@@ -91,7 +120,11 @@ def _same_object(workspace: Workspace, *, tree: Tree, subject_key: str) -> list[
         return list(
             workspace.leaves.filter(
                 tree=tree, subject_key=subject_key, status=SourceLeaf.Status.ACTIVE
-            ).order_by("-observed_at")[:1]
+            )
+            # A text that two objects share stays for the other one when this one changes.
+            .annotate(object_count=Count("sources__event__external_id", distinct=True))
+            .filter(object_count=1)
+            .order_by("-observed_at")[:1]
         )
 
 

@@ -26,6 +26,7 @@ from workspaces.models.tenancy import Workspace
 from workspaces.services.end_users import ensure_end_user
 from workspaces.services.jobs import add_job
 from workspaces.services.principals import Principal
+from workspaces.services.revisions import same_revision
 
 EVENT_TEXT_BYTES = 1_000_000
 BATCH_EVENTS = 500
@@ -96,9 +97,11 @@ def receive_events(
         prepare_draft(workspace, draft=draft, principal=principal, index=index)
         for index, draft in enumerate(drafts)
     ]
+    # Built (and masked) before the transaction: eight megabytes take seconds.
+    events = [build_event(workspace, draft=d, scope_id=workspace.id) for d in prepared]
     for _ in range(3):
         try:
-            return _store(workspace, drafts=prepared, idempotency=idempotency)
+            return _store(workspace, drafts=prepared, events=events, idempotency=idempotency)
         except IntegrityError:
             # The same key or source item committed meanwhile; now it is there to be read.
             continue
@@ -153,12 +156,16 @@ def _check_lineage(draft: EventDraft) -> None:
     for name in ("provider", "account", "external_id"):
         if not getattr(draft, name):
             raise InvalidInput(f"An integration event needs {name}.", field=name)
+    # A tree's key is `provider:account`, and `interaction:…` is the key of an entity's tree.
+    if ":" in draft.provider or draft.provider.casefold() == Category.INTERACTION:
+        raise InvalidInput("This cannot be the name of a provider.", field="provider")
 
 
 def _store(
     workspace: Workspace,
     *,
     drafts: Sequence[EventDraft],
+    events: Sequence[Event],
     idempotency: IdempotencyRequest | None,
 ) -> Received:
     """One transaction: earlier answer, end users, events, jobs, and the answer to replay."""
@@ -167,11 +174,10 @@ def _store(
         if replay is not None:
             return replay
         scopes = _scopes_of(workspace, drafts=drafts)
-        events = [
-            _store_event(workspace, draft=draft, scope_id=scopes[draft.user_id], index=index)
-            for index, draft in enumerate(drafts)
-        ]
-        received = Received([event.id for event in events], [event.status for event in events])
+        for event, draft in zip(events, drafts, strict=True):
+            event.scope_id = scopes[draft.user_id]
+        stored = _store_events(workspace, events=events)
+        received = Received([event.id for event in stored], [event.status for event in stored])
         _keep_answer(workspace, idempotency=idempotency, received=received)
     return received
 
@@ -222,39 +228,50 @@ def _scopes_of(workspace: Workspace, *, drafts: Sequence[EventDraft]) -> dict[st
     return scopes
 
 
-def _store_event(workspace: Workspace, *, draft: EventDraft, scope_id: UUID, index: int) -> Event:
-    known = _known_source_item(workspace, draft=draft, scope_id=scope_id, index=index)
-    if known is not None:
-        return known
-    event = build_event(workspace, draft=draft, scope_id=scope_id)
-    event.save(force_insert=True)
+def _store_events(workspace: Workspace, *, events: Sequence[Event]) -> list[Event]:
+    """The rows in the order of the batch; a known source item is answered with its first event.
+
+    Rows go in by the names of their items: two batches with the same items in another order
+    would wait for each other. Jobs go in by the order of the batch, in which they are taken.
+    """
+    stored: dict[int, Event] = {}
+    named = sorted(enumerate(events), key=lambda item: (item[1].source, item[1].external_id))
+    for index, event in named:
+        known = _known_source_item(workspace, event=event, index=index)
+        if known is None:
+            event.save(force_insert=True)
+        stored[index] = known or event
+    for index, event in enumerate(events):
+        if stored[index] is event:
+            _queue(workspace, event=event, wake=index < BATCH_WAKE_UPS)
+    return [stored[index] for index in range(len(events))]
+
+
+def _queue(workspace: Workspace, *, event: Event, wake: bool) -> None:
     add_job(
         workspace,
         topic=Job.Topic.EVENT_RECEIVED,
         target_id=event.id,
-        scope_id=scope_id,
+        scope_id=event.scope_id,
         priority=50,
-        wake=index < BATCH_WAKE_UPS,
+        wake=wake,
     )
-    return event
 
 
-def _known_source_item(
-    workspace: Workspace, *, draft: EventDraft, scope_id: UUID, index: int
-) -> Event | None:
+def _known_source_item(workspace: Workspace, *, event: Event, index: int) -> Event | None:
     """In integration another text is a revision; in interaction the name is the event."""
-    if not draft.external_id:
+    if not event.external_id:
         return None
     rows = workspace.events.filter(
-        source=draft.source, external_id=draft.external_id, category=draft.category
+        source=event.source, external_id=event.external_id, category=event.category
     )
-    digest = text_digest(draft.text)
-    if draft.category == Category.INTEGRATION:
-        return rows.filter(
-            provider=draft.provider, account=draft.account, scope_id=scope_id, text_sha256=digest
-        ).first()
+    if event.category == Category.INTEGRATION:
+        return same_revision(
+            rows.filter(provider=event.provider, account=event.account, scope_id=event.scope_id),
+            event=event,
+        )
     known = rows.first()
-    if known is not None and known.scope_id != scope_id:
+    if known is not None and known.scope_id != event.scope_id:
         raise Conflict(
             "This source item was sent for another end user.",
             field="external_id",

@@ -276,6 +276,11 @@ def cancel_job(workspace: Workspace, *, scopes: Scopes = None, job_id: UUID) -> 
             raise Conflict(f"A job that is {job.state} cannot be cancelled.")
         job.state = Job.State.CANCELLED
         job.save(update_fields=["state"])
+        if job.topic == Job.Topic.EVENT_RECEIVED:
+            # Nobody will take the event up, so it must not look as if it were waiting.
+            workspace.events.filter(id=job.target_id).exclude(status=Event.Status.PROCESSED).update(
+                status=Event.Status.DEAD, error="cancelled"
+            )
     return job
 
 

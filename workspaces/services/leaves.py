@@ -18,7 +18,7 @@ from workspaces.models.jobs import Job
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import LeafEntity, LeafSource, SourceLeaf, Tree
-from workspaces.services.duplicates import Resolution
+from workspaces.services.duplicates import Resolution, active_on_subject
 from workspaces.services.jobs import ClaimedJob, add_job, require_lease
 from workspaces.services.owners import Owner, make_owner
 from workspaces.services.placement import Placement
@@ -50,12 +50,20 @@ def link_duplicate(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> 
     leaf_id = plan.resolution.leaf_id
     with workspace_scope(workspace, [plan.event.scope_id]):
         leaf = workspace.leaves.select_for_update().filter(id__in=[leaf_id]).first()
-        if leaf is None or leaf.status in (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED):
+        if leaf is None or not _still_holds(leaf, event=plan.event):
             raise PlanChanged
         require_lease(job)
         _link_source(workspace, plan=plan, leaf=leaf, is_creator=False)
         _settle_chunk(workspace, plan=plan, outcome=Chunk.Outcome.NOOP_DUPLICATE, leaf=leaf)
         faults.point("duplicate.before_commit")
+
+
+def _still_holds(leaf: SourceLeaf, *, event: Event) -> bool:
+    """Active, or a re-import: a leaf that was replaced meanwhile is no home for newer words."""
+    if leaf.status in (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED):
+        return False
+    is_reimport = leaf.observed_at == (event.occurred_at or event.received_at)
+    return leaf.status == SourceLeaf.Status.ACTIVE or is_reimport
 
 
 def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> None:
@@ -145,6 +153,11 @@ def _lock_known(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf | None:
     )
     if same_text.exists():
         raise PlanChanged
+    rivals = active_on_subject(
+        workspace, tree_id=plan.owner.tree.id, subject_key=plan.placement.subject_key
+    )
+    if rivals != plan.resolution.rivals:
+        raise PlanChanged  # another worker wrote on the same subject: compare again
     if plan.resolution.leaf_id is None:
         return None
     known = workspace.leaves.select_for_update().get(id=plan.resolution.leaf_id)
@@ -166,7 +179,8 @@ def _place_in_history(leaf: SourceLeaf, *, newer: SourceLeaf) -> None:
     """Older information that arrives late never takes the place of newer."""
     leaf.status = SourceLeaf.Status.SUPERSEDED
     leaf.superseded_by = newer
-    leaf.valid_until = newer.observed_at
+    # The newer leaf may have been stated first and confirmed since.
+    leaf.valid_until = max(newer.observed_at, leaf.observed_at)
 
 
 def _attach(workspace: Workspace, *, tree: Tree, leaf: SourceLeaf, plan: LeafPlan) -> None:

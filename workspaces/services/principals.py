@@ -93,13 +93,8 @@ SELECT k.id, k.name, k.tenant_id, k.workspace_id, k.end_user_id, k.permissions, 
 """
 
 
-def authenticate_key(token: str) -> Principal:
-    """The principal of `hm_<prefix>_<secret>`. Raises AuthenticationFailed."""
-    return admit_key(token, workspace_slug=None).principal
-
-
 def admit_key(token: str, *, workspace_slug: str | None) -> Admitted:
-    """Who calls, and the workspace that the address names if the key opens it.
+    """Who calls with `hm_<prefix>_<secret>`, and the workspace of the address if the key opens it.
 
     Raises AuthenticationFailed; a workspace that is absent or not theirs is None alike.
     """

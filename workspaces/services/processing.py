@@ -1,6 +1,7 @@
 """The write path in order: one event to chunks, each chunk to a leaf or to a reason why not."""
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
@@ -18,16 +19,18 @@ from workspaces.models.tenancy import Workspace
 from workspaces.services.admission import admit_chunk, chunk_context
 from workspaces.services.chunks import ensure_chunks
 from workspaces.services.duplicates import resolve
-from workspaces.services.jobs import ClaimedJob, require_lease
+from workspaces.services.jobs import ClaimedJob, add_job, require_lease
 from workspaces.services.leaves import LeafPlan, PlanChanged, commit_leaf, link_duplicate
 from workspaces.services.owners import plan_owner
 from workspaces.services.placement import Placement, place
+from workspaces.services.revisions import object_key, retire_left_over
 from workspaces.services.shortlist import entity_shortlist
 from workspaces.settings import WorkspaceSettings
 
 logger = logging.getLogger(__name__)
 
 PLAN_TRIES = 6
+PASS_SECONDS = 60  # far below the queue's limit for one task
 
 
 def process_event(workspace: Workspace, job: ClaimedJob) -> None:
@@ -36,12 +39,28 @@ def process_event(workspace: Workspace, job: ClaimedJob) -> None:
     if event is None:
         return
     faults.point("event.taken_up")
-    for chunk_id in ensure_chunks(workspace, event=event):
+    deadline = time.monotonic() + PASS_SECONDS
+    pending = ensure_chunks(workspace, event=event)
+    for number, chunk_id in enumerate(pending, 1):
         process_chunk(workspace, job=job, event=event, chunk_id=chunk_id)
+        if number < len(pending) and time.monotonic() > deadline:
+            _go_on_later(workspace, job=job)
+            return
+    if event.category == Category.INTEGRATION:
+        retire_left_over(workspace, job=job, event=event)
     faults.point("event.before_processed")
     with workspace_scope(workspace, [event.scope_id]):
         require_lease(job)
         workspace.events.filter(id=event.id).update(status=Event.Status.PROCESSED, error="")
+
+
+def _go_on_later(workspace: Workspace, *, job: ClaimedJob) -> None:
+    """A long text gives other jobs a turn, and the queue kills no worker that makes progress."""
+    with workspace_scope(workspace, [job.scope_id]):
+        require_lease(job)
+        add_job(
+            workspace, topic=job.topic, target_id=job.target_id, scope_id=job.scope_id, priority=60
+        )
 
 
 def _take_up(workspace: Workspace, *, job: ClaimedJob) -> Event | None:
@@ -82,6 +101,7 @@ def process_chunk(workspace: Workspace, *, job: ClaimedJob, event: Event, chunk_
             vector=vector,
             judge=judge,
         )
+        faults.point("chunk.planned")
         try:
             _commit(workspace, job=job, plan=replace(plan, judged_by=by))
         except (PlanChanged, IntegrityError):
@@ -141,8 +161,8 @@ def _lineage_placement(event: Event, *, chunk: Chunk) -> Placement:
         candidates=(),
         settings=WorkspaceSettings(),
     )
-    suffix = f"#{chunk.position}" if chunk.position else ""
-    return replace(base, decision="", subject_key=f"{event.external_id}{suffix}"[:200])
+    key = object_key(event.external_id, position=chunk.position)
+    return replace(base, decision="", subject_key=key)
 
 
 def plan_chunk(

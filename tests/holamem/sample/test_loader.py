@@ -3,13 +3,14 @@
 import json
 import threading
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from holamem.sample import loader
-from holamem.sample.conversations import turns
+from holamem.sample.conversations import last_moment, turns
 from holamem.sample.loader import SampleFailed, load_sample
 from holamem.sample.showcase import show_questions
 
@@ -27,6 +28,7 @@ class MemoryServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.batches: list[list[dict[str, Any]]] = []
+        self.asked: list[dict[str, Any]] = []
         self.ids: dict[str, str] = {}
         self.status_calls = 0
         self.refuses = False
@@ -55,6 +57,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/api/v1/workspaces/demo/events:batch":
             self._answer({"events": self.server.accept(body["events"])}, status=202)
         else:
+            self.server.asked.append(body)
             self._answer(ANSWER)
 
     def _answer(self, document: dict[str, Any], *, status: int = 200) -> None:
@@ -133,3 +136,11 @@ def test_the_shown_answers_name_facts_evidence_gaps_and_coverage(server: MemoryS
     assert "[e1] It listens on port 8443." in text
     assert "gap (missing): Nothing is known about it." in text
     assert "coverage: high (0.91)" in text
+
+
+def test_the_sample_is_asked_soon_after_its_last_turn(server: MemoryServer) -> None:
+    show_questions(url=url(server), api_key="hm_key", workspace="demo", languages=["en", "zh"])
+    moments = [datetime.fromisoformat(body["now"]) for body in server.asked]
+    ends = [last_moment("en")] * 3 + [last_moment("zh")] * 3
+    for moment, end in zip(moments, ends, strict=True):
+        assert timedelta() < moment - end < timedelta(days=1)

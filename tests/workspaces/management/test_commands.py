@@ -11,11 +11,14 @@ from django.core.management.base import CommandError
 from django.db import connection, transaction
 
 from holamem.database.scope import ALL_SCOPES, eraser_scope, system_scope, workspace_scope
+from holamem.errors import ProviderError
 from tests.verification import assert_clean
 from tests.workspaces.memory import ATLAS_FACTS, draft, drain, remember
+from workspaces.index.embedding import current_model
+from workspaces.management.commands import reembed
 from workspaces.models.index import EmbeddingModel, LexemeEntry
 from workspaces.models.tenancy import Tenant, Workspace
-from workspaces.services.principals import authenticate_key
+from workspaces.services.principals import admit_key
 from workspaces.services.reindexing import (
     prepare_embedding_model,
     reembed_workspace,
@@ -35,6 +38,13 @@ def run(name: str, *arguments: str) -> tuple[int, dict[str, Any]]:
     return code, json.loads(output.getvalue().strip().splitlines()[-1])
 
 
+def said(name: str, *arguments: str) -> str:
+    """What a person reads."""
+    output = StringIO()
+    call_command(name, *arguments, stdout=output, stderr=StringIO())
+    return output.getvalue()
+
+
 def damage(workspace: Workspace, statement: str) -> None:
     with eraser_scope(), connection.cursor() as cursor:
         cursor.execute(statement, {"workspace": workspace.pk})
@@ -46,7 +56,7 @@ def test_create_tenant_ends_with_a_line_that_opens_the_api() -> None:
     code, line = run("create_tenant", "--slug", slug, "--workspace", "notes")
     assert code == 0
     assert (line["tenant"], line["workspace"]) == (slug, "notes")
-    assert "admin" in authenticate_key(line["api_key"]).permissions
+    assert "admin" in admit_key(line["api_key"], workspace_slug=None).principal.permissions
 
 
 def test_create_tenant_makes_nothing_when_a_part_is_refused() -> None:
@@ -62,7 +72,7 @@ def test_create_key_is_bound_and_limited_as_asked(workspace: Workspace) -> None:
         "create_key", "--tenant", workspace.tenant.slug, "--workspace", workspace.slug,
         "--permission", "memory:read",
     )  # fmt: skip
-    principal = authenticate_key(line["api_key"])
+    principal = admit_key(line["api_key"], workspace_slug=None).principal
     assert principal.workspace_id == workspace.id
     assert principal.permissions == {"memory:read"}
 
@@ -110,6 +120,46 @@ def test_reindex_brings_back_exactly_what_was_there(workspace: Workspace) -> Non
     assert reindex_workspace(workspace) == len(before)
     assert lexemes(workspace) == before
     assert_clean(workspace)
+
+
+def test_the_reindex_command_counts_what_it_wrote(workspace: Workspace) -> None:
+    remember(workspace, *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:2])])
+    damage(workspace, "DELETE FROM workspaces_lexemeentry WHERE workspace_id = %(workspace)s")
+    chosen = ("--tenant", workspace.tenant.slug, "--workspace", workspace.slug)
+    assert run("reindex", *chosen) == (0, {"workspaces": 1, "nodes": 2})
+    assert said("reindex", *chosen) == "2 nodes indexed in 1 workspaces.\n"
+    assert len(lexemes(workspace)) == 2
+
+
+def test_reindex_of_an_unknown_workspace_is_an_error() -> None:
+    with pytest.raises(CommandError, match="no such workspace"):
+        run("reindex", "--workspace", "nowhere-at-all")
+
+
+def test_the_reembed_command_makes_what_is_missing(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reembed, "find_workspaces", lambda: [workspace])
+    remember(workspace, *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:2])])
+    damage(workspace, "DELETE FROM workspaces_vectorentry WHERE workspace_id = %(workspace)s")
+    model = current_model()
+    code, line = run("reembed")
+    assert (code, line) == (0, {"model": model.name, "dimension": model.dimension, "vectors": 2})
+    assert said("reembed") == f"0 vectors made with {model}.\n"
+    assert current_model() == model
+    assert_clean(workspace)
+
+
+def test_reembed_says_what_the_service_refuses(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **values: object) -> None:
+        raise ProviderError("The embedding service refused the key.")
+
+    monkeypatch.setattr(reembed, "find_workspaces", lambda: [workspace])
+    monkeypatch.setattr(reembed, "reembed_workspace", refuse)
+    with pytest.raises(CommandError, match="refused the key"):
+        run("reembed")
 
 
 def test_reembed_switches_the_model_and_goes_on_where_it_stopped(workspace: Workspace) -> None:

@@ -1,7 +1,7 @@
 """Receiving events: all or none, once, with secrets masked before anything is stored."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -134,7 +134,7 @@ def test_rules_between_fields_name_the_field(
 
 
 def test_chat_messages_become_events_without_system_text() -> None:
-    at = datetime(2026, 5, 20, tzinfo=UTC)
+    at = datetime(2026, 5, 20, tzinfo=timezone(timedelta(hours=8)))
     drafts = messages_to_drafts(
         [
             {"role": "system", "content": "You are helpful."},
@@ -162,7 +162,10 @@ def test_chat_messages_become_events_without_system_text() -> None:
         ("tool_result", "denied", False),
         ("user_message", "Why?", None),
     ]
-    assert drafts[0].occurred_at == at
+    assert [(item.occurred_at, item.offset_minutes) for item in drafts[:2]] == [
+        (at, 480),
+        (None, None),
+    ]
     assert {(item.user_id, item.session) for item in drafts} == {("ada", "s-1")}
     with pytest.raises(InvalidInput, match="Unknown role"):
         messages_to_drafts([{"role": "wizard", "content": "x"}], user_id=None, session="")

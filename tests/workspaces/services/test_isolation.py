@@ -1,7 +1,7 @@
 """PostgreSQL refuses what code forgets: scope, role and workspace, each on its own."""
 
 import pytest
-from django.db import DatabaseError, IntegrityError, connection
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from holamem.database.scope import (
     ALL_SCOPES,
@@ -78,6 +78,14 @@ def test_the_role_ends_with_the_step_also_after_an_error(workspace: Workspace) -
         cursor.execute("SELECT current_user, current_setting('holamem.workspace_id', true)")
         user, setting = cursor.fetchone()
     assert (user, setting or "") == ("holamem", "")
+
+
+def test_a_step_inside_a_longer_transaction_gives_its_role_back(workspace: Workspace) -> None:
+    with transaction.atomic():
+        with system_scope():
+            assert Event.objects.filter(workspace=workspace).count() == 0
+        with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
+            Event.objects.count()
 
 
 def test_a_leaf_cannot_be_changed_or_deleted(workspace: Workspace) -> None:

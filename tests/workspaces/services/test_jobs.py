@@ -6,13 +6,15 @@ from uuid import UUID
 import pytest
 from django.db.models.functions import Now
 
+from holamem.clock import now
 from holamem.database.scope import system_scope, workspace_scope
 from holamem.errors import Conflict, InvalidInput, ProviderError
 from holamem.ids import new_id
 from tests.workspaces.memory import draft, drain, principal_of, results_of
+from workspaces.index.embedding import EmbeddingMismatch
 from workspaces.models.jobs import MAX_ATTEMPTS, Job
 from workspaces.models.tenancy import Workspace
-from workspaces.services import jobs, worker
+from workspaces.services import jobs, processing, worker
 from workspaces.services.intake import receive_events
 
 
@@ -65,6 +67,19 @@ def test_an_outage_of_a_provider_does_not_use_up_attempts(
     for _ in range(5):
         job = run_now(job_id)
         assert (job.state, job.attempts) == ("ready", 0)
+    assert run_now(job_id).state == "done"
+
+
+def test_a_wrong_embedding_model_is_waited_out_like_an_outage(
+    workspace: Workspace, failing: list[Exception]
+) -> None:
+    failing += [EmbeddingMismatch("Set HOLAMEM_EMBEDDING back.")] * (MAX_ATTEMPTS + 1)
+    job_id = queue_job(workspace)
+    for _ in range(MAX_ATTEMPTS + 1):
+        job = run_now(job_id)
+        assert (job.state, job.attempts) == ("ready", 0)
+        assert job.error == "embedding_mismatch: Set HOLAMEM_EMBEDDING back."
+        assert job.next_try_at > now()
     assert run_now(job_id).state == "done"
 
 
@@ -163,3 +178,34 @@ def test_only_waiting_or_parked_work_can_be_cancelled(workspace: Workspace) -> N
     drain(workspace)
     with pytest.raises(Conflict):
         jobs.retry_job(workspace, job_id=job_id)
+
+
+def test_the_event_of_a_cancelled_job_does_not_look_as_if_it_waited(workspace: Workspace) -> None:
+    [event_id] = receive_events(
+        workspace, drafts=[draft("A fact.")], principal=principal_of(workspace)
+    ).event_ids
+    with workspace_scope(workspace):
+        job_id = workspace.jobs.get(target_id=event_id).id
+    jobs.cancel_job(workspace, job_id=job_id)
+    [result] = results_of(workspace, [event_id])
+    assert (result.status, result.error) == ("dead", "cancelled")
+    jobs.retry_job(workspace, job_id=job_id)
+    drain(workspace)
+    [result] = results_of(workspace, [event_id])
+    assert (result.status, result.error) == ("processed", "")
+
+
+def test_a_long_text_gives_other_jobs_a_turn_and_is_finished(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processing, "PASS_SECONDS", -1.0)
+    text = "\n\n".join(f"The Atlas gateway number {n} is in room {n}." * 20 for n in range(4))
+    [event_id] = receive_events(
+        workspace, drafts=[draft(text)], principal=principal_of(workspace)
+    ).event_ids
+    drain(workspace)
+    [result] = results_of(workspace, [event_id])
+    assert result.status == "processed"
+    assert len(result.chunks) > 2
+    with workspace_scope(workspace):
+        assert workspace.jobs.filter(target_id=event_id).count() == len(result.chunks)

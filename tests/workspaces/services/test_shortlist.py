@@ -42,7 +42,9 @@ def test_a_name_or_an_alias_in_the_text_brings_its_entity(workspace: Workspace) 
 
 def test_a_name_late_in_a_full_chinese_chunk_is_found(workspace: Workspace) -> None:
     know(workspace, "龙腾网关")
-    page = "，".join("".join(chr(0x4E00 + (17 * n + k) % 3000) for k in range(18)) for n in range(60))
+    page = "，".join(
+        "".join(chr(0x4E00 + (17 * n + k) % 3000) for k in range(18)) for n in range(60)
+    )
     assert shortlisted(workspace, f"{page}，龙腾网关由陈霞负责。") == ["龙腾网关"]
 
 
