@@ -118,6 +118,9 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Long-term memory for AI agents that people can look into.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
+    # Choices stay where they are used: the hook would give shared ones names made of digits.
+    "POSTPROCESSING_HOOKS": ["holamem.http.openapi.without_marks"],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SWAGGER_UI_DIST": "SIDECAR",

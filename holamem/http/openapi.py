@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer2
-from drf_spectacular.settings import patched_settings
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework import serializers
@@ -19,11 +18,6 @@ from holamem.http.problems import CONTENT_TYPE
 
 Operation = TypeVar("Operation", bound=Callable[..., Any])
 
-# Choices stay where they are used: the hook would give shared ones names made of digits.
-SCHEMA_SETTINGS: dict[str, Any] = {
-    "POSTPROCESSING_HOOKS": ["holamem.http.openapi.without_marks"],
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-}
 REASONS = {
     400: "The request is not valid; `errors` names each field.",
     401: "The API key is missing, unknown, expired or revoked.",
@@ -92,14 +86,6 @@ def _success(status: int) -> str:
     return {200: "OK", 201: "Created", 202: "Accepted", 204: "Done"}[status]
 
 
-def _generated() -> dict[str, Any]:
-    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
-    document: dict[str, Any] = generator.get_schema(  # type: ignore[no-untyped-call]
-        request=None, public=True
-    )
-    return document
-
-
 def without_marks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A post-processing hook: takes out what the generator notes for its own enum hook."""
     waiting: list[Any] = [result]
@@ -116,8 +102,11 @@ def without_marks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 @cache
 def schema_document() -> dict[str, Any]:
     """The OpenAPI document; built once a process, because it takes about a second."""
-    with patched_settings(SCHEMA_SETTINGS):
-        return _generated()
+    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
+    document: dict[str, Any] = generator.get_schema(  # type: ignore[no-untyped-call]
+        request=None, public=True
+    )
+    return document
 
 
 class JsonSchemaRenderer(OpenApiJsonRenderer2):
