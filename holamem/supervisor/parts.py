@@ -12,6 +12,7 @@ from holamem.database.process import die_with_parent, log_tail
 from holamem.environment import PROJECT_DIR
 
 STOP_SECONDS = 3.0
+WORKER_NICENESS = 5
 LOG_BYTES = 10 * 1024 * 1024  # a longer log is set aside at the next start, one generation deep
 
 
@@ -35,7 +36,9 @@ def web_command(*, port: int) -> list[str]:
 
 
 def worker_command() -> list[str]:
-    return [sys.executable, str(PROJECT_DIR / "manage.py"), "qcluster"]
+    """Behind the web server in the queue for a core: people wait for one, nobody for the other."""
+    cluster = [sys.executable, str(PROJECT_DIR / "manage.py"), "qcluster"]
+    return ["nice", "-n", str(WORKER_NICENESS), *cluster]
 
 
 def start_part(
