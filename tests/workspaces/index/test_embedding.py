@@ -14,8 +14,10 @@ def configure(monkeypatch: pytest.MonkeyPatch, *, name: str, dimension: int) -> 
 
 
 def test_the_model_whose_vectors_are_stored_may_start() -> None:
-    current_model()
+    stored = current_model()
     check_configured_model()
+    client = embedding.embedder()
+    assert (stored.name, stored.dimension) == (client.model_name, client.dimension)
 
 
 def test_another_model_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
