@@ -5,6 +5,7 @@ every middleware, which cost half of a short request; running its WSGI handler i
 threads crosses once. Streams that must be asynchronous are routed before it.
 """
 
+import gc
 import os
 from typing import Any, cast
 
@@ -25,3 +26,7 @@ threaded = cast(
     WSGIMiddleware(cast(Any, django_application), workers=get_environment().web_threads),
 )
 application = BodyLimit(threaded, max_bytes=settings.MAX_BODY_BYTES)
+
+# What was loaded stays for good: collections need not walk it again and again.
+gc.collect()
+gc.freeze()

@@ -1,6 +1,7 @@
 """The reading stages in their order: from a request to evidence and a verdict on it."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -9,7 +10,6 @@ from retrieval.definitions import RetrieveRequest
 from retrieval.stages.branches import choose
 from retrieval.stages.candidates import (
     Candidates,
-    EmbeddedQuestions,
     embed_questions,
     find_candidates,
 )
@@ -68,8 +68,12 @@ def investigate(
 ) -> Findings:
     """Reads only. Models and files are used between the database steps, never inside one."""
     inquiry = Inquiry(workspace, scopes, request, anchor, trace)
-    reading, embedded = _understand(inquiry)
-    intent, known, where = _focus(inquiry, reading)
+    reading = _understand(inquiry)
+    with ThreadPoolExecutor(max_workers=1) as beside:  # the model and the database need two cores
+        embedding = beside.submit(embed_questions, reading)
+        intent, known, where = _focus(inquiry, reading)
+        with trace.stage("embed"):
+            embedded = embedding.result()
     with trace.stage("candidates"):
         candidates = find_candidates(
             workspace, scopes=scopes, reading=reading, embedded=embedded, where=where
@@ -91,17 +95,15 @@ def investigate(
     )
 
 
-def _understand(inquiry: Inquiry) -> tuple[Reading, EmbeddedQuestions]:
+def _understand(inquiry: Inquiry) -> Reading:
     request = inquiry.request
     with inquiry.trace.stage("intent"):
-        reading = read_query(
+        return read_query(
             request.query,
             mode=request.mode,
             explicit=explicit_range(request),
             anchor=inquiry.anchor,
         )
-    with inquiry.trace.stage("embed"):
-        return reading, embed_questions(reading)
 
 
 def _focus(inquiry: Inquiry, reading: Reading) -> tuple[Intent, Lookups, NodeFilter]:

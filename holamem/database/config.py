@@ -8,6 +8,8 @@ from psycopg.conninfo import conninfo_to_dict
 # process, so they keep theirs too; a pool cost 4 ms of a short request, and one that is opened
 # before a fork returned other processes' rows.
 CONNECTION_SECONDS = 60
+# Statements are prepared where `fetch_rows` asks for it, and nowhere else.
+NEVER_BY_COUNT = 1_000_000_000
 
 
 def database_settings(url: str) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def database_settings(url: str) -> dict[str, Any]:
         "PASSWORD": info.pop("password", ""),
         "HOST": info.pop("host", ""),
         "PORT": str(info.pop("port", "")),
-        "OPTIONS": info,
+        "OPTIONS": {**info, "prepare_threshold": NEVER_BY_COUNT},
         "CONN_HEALTH_CHECKS": True,
         "CONN_MAX_AGE": CONNECTION_SECONDS,
     }

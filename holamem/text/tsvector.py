@@ -1,6 +1,7 @@
-"""Literals of PostgreSQL's tsvector and tsquery types, built here and never parsed from users."""
+"""PostgreSQL's tsvector and tsquery types as text: built here, and read where the server wrote."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from holamem.text.languages import has_han
 
@@ -15,9 +16,17 @@ BYTES_PER_ENTRY = 12
 BYTES_PER_POSITION = 2
 
 
+def _escaped(lexeme: str) -> str:
+    return lexeme.replace("\\", "\\\\").replace("'", "''")
+
+
 def _quoted(lexeme: str) -> str:
-    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
+    return f"'{_escaped(lexeme)}'"
+
+
+def is_prefix(term: str) -> bool:
+    """A lone Han character stands inside bigrams and is looked for as their first half."""
+    return len(term) == 1 and has_han(term)
 
 
 def _is_storable(lexeme: str) -> bool:
@@ -55,8 +64,7 @@ def to_tsvector_literal(terms: Sequence[tuple[str, int]], *, extra: Sequence[str
 
 
 def _alternative(term: str) -> str:
-    """A lone Han character stands inside bigrams: a prefix finds those that start with it."""
-    return _quoted(term) + (":*" if len(term) == 1 and has_han(term) else "")
+    return _quoted(term) + (":*" if is_prefix(term) else "")
 
 
 def to_tsquery_literal(terms: Sequence[str], *, all_of: Sequence[str] = ()) -> str:
@@ -70,3 +78,31 @@ def to_tsquery_literal(terms: Sequence[str], *, all_of: Sequence[str] = ()) -> s
         return ""
     required = [_quoted(lexeme) for lexeme in _distinct(all_of)]
     return " & ".join([*required, f"({' | '.join(alternatives)})"])
+
+
+def frequencies(terms: Sequence[str]) -> Callable[[str | None], tuple[int, ...]]:
+    """A reader of tsvectors as the server writes them: how often each of ``terms`` occurs in one.
+
+    None, a vector that need not be read, has none. Opening the vectors here instead of in SQL
+    (``unnest``) took a quarter of the time.
+    """
+    nothing = (0,) * len(terms)
+    if not terms:
+        return lambda _: nothing
+    places = {_escaped(term): index for index, term in enumerate(terms)}
+    open_ended = {term: index for term, index in places.items() if is_prefix(term)}
+    rest = "(?:[^']|'')*"
+    wanted = "|".join(re.escape(t) + (rest if t in open_ended else "") for t in places)
+    # A quote inside a lexeme is doubled, so " '" opens a lexeme and nothing else.
+    entry = re.compile(rf"(?:\A| )'({wanted})':([0-9A-D,]+)")
+
+    def read(vector: str | None) -> tuple[int, ...]:
+        counts = list(nothing)
+        for lexeme, positions in entry.findall(vector or ""):
+            times = positions.count(",") + 1
+            for index in {places.get(lexeme), open_ended.get(lexeme[0])}:
+                if index is not None:
+                    counts[index] += times
+        return tuple(counts)
+
+    return read

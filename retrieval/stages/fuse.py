@@ -39,6 +39,9 @@ SUPERSEDED_PENALTY = 0.5
 SMALLEST_COSINE_SPREAD = 0.05
 
 
+Parts = dict[str, float]  # of one candidate: what each contribution to its score was
+
+
 def fuse(
     candidates: Candidates, *, intent: Intent, query: str, as_of: datetime | None
 ) -> list[Ranked]:
@@ -46,55 +49,52 @@ def fuse(
     nodes = candidates.found.nodes
     if not nodes:
         return []
-    parts: dict[UUID, dict[str, float]] = {node.node_id: {} for node in nodes}
+    parts: list[Parts] = [{} for _ in nodes]
     by_question = [
         _question_scores(candidates, index=index, parts=parts)
         for index in range(len(candidates.questions))
     ]
     newest = max(node.end for node in nodes)
-    for node in nodes:
-        own = parts[node.node_id]
-        own["base"] = max(scores[node.node_id] for scores in by_question)
+    mentioned = {match.entity_id for match in intent.entities}
+    for node, own, scores in zip(nodes, parts, zip(*by_question, strict=True), strict=True):
+        own["base"] = max(scores)
+        own["entity"] = ENTITY_BOOST if not mentioned.isdisjoint(node.entity_ids) else 0.0
         own.update(_boosts(node, newest=newest, intent=intent, query=query, as_of=as_of))
     _add_neighbours(nodes, parts)
     _add_sessions(candidates, parts)
     _add_branches(nodes, parts)
-    ranked = [_ranked(node, parts[node.node_id], by_question) for node in nodes]
+    ranked = [
+        _ranked(node, own, scores)
+        for node, own, scores in zip(nodes, parts, zip(*by_question, strict=True), strict=True)
+    ]
     return sorted(ranked, key=lambda item: (-item.score, item.node_id))
 
 
 _SHOWN_PARTS = frozenset({"lexical", "vector"})
 
 
-def _ranked(
-    node: FoundNode, parts: dict[str, float], by_question: Sequence[Mapping[UUID, float]]
-) -> Ranked:
+def _ranked(node: FoundNode, parts: Parts, question_scores: tuple[float, ...]) -> Ranked:
     score = sum(value for name, value in parts.items() if name not in _SHOWN_PARTS)
     return Ranked(
         node_id=node.node_id,
         kind=node.kind,
         score=score,
-        question_scores=tuple(scores[node.node_id] for scores in by_question),
+        question_scores=question_scores,
         cosines=node.cosines,
         reasons=tuple(name for name, value in parts.items() if value > 0 and name != "base"),
-        parts={name: round(value, 4) for name, value in parts.items()},
+        parts=parts,
     )
 
 
-def _question_scores(
-    candidates: Candidates, *, index: int, parts: dict[UUID, dict[str, float]]
-) -> dict[UUID, float]:
+def _question_scores(candidates: Candidates, *, index: int, parts: Sequence[Parts]) -> list[float]:
     """Words plus vectors for one question; `parts` keeps the better of each for the reasons."""
     nodes = candidates.found.nodes
     words = _from_zero(bm25_scores(candidates, question=candidates.questions[index]))
     vectors = _from_median([_cosine(node, index) for node in nodes])
-    result = {}
-    for node, word, vector in zip(nodes, words, vectors, strict=True):
-        own = parts[node.node_id]
+    for own, word, vector in zip(parts, words, vectors, strict=True):
         own["lexical"] = max(own.get("lexical", 0.0), word)
         own["vector"] = max(own.get("vector", 0.0), vector)
-        result[node.node_id] = LEXICAL_WEIGHT * word + vector
-    return result
+    return [LEXICAL_WEIGHT * word + vector for word, vector in zip(words, vectors, strict=True)]
 
 
 def bm25_scores(candidates: Candidates, *, question: Question) -> list[float]:
@@ -151,11 +151,9 @@ def _boosts(
     query: str,
     as_of: datetime | None,
 ) -> dict[str, float]:
-    mentioned = {match.entity_id for match in intent.entities}
     reading = intent.reading
     span = reading.time_range
     found = {
-        "entity": ENTITY_BOOST if mentioned & set(node.entity_ids) else 0.0,
         "actor": ACTOR_BOOST if _speaks(node.actor, query) else 0.0,
         "time": TIME_BOOST if span is not None and span.overlaps(node.start, node.end) else 0.0,
         "confidence": CONFIDENCE_WEIGHT * (node.confidence - 1),
@@ -178,20 +176,20 @@ def _recency(node: FoundNode, *, newest: datetime) -> float:
     return float(0.5 ** (days / RECENCY_HALF_LIFE_DAYS))
 
 
-def _add_neighbours(nodes: Sequence[FoundNode], parts: dict[UUID, dict[str, float]]) -> None:
+def _add_neighbours(nodes: Sequence[FoundNode], parts: Sequence[Parts]) -> None:
     """A share of the scores of the turns before and after, along the stored session order."""
     by_event: dict[UUID, float] = {}
-    for node in nodes:
+    for node, own in zip(nodes, parts, strict=True):
         if node.event_id is not None:
-            score = max(parts[node.node_id]["base"], 0.0)
+            score = max(own["base"], 0.0)
             by_event[node.event_id] = max(by_event.get(node.event_id, 0.0), score)
-    for node in nodes:
+    for node, own in zip(nodes, parts, strict=True):
         before = by_event.get(node.previous_event_id, 0.0) if node.previous_event_id else 0.0
         after = by_event.get(node.next_event_id, 0.0) if node.next_event_id else 0.0
-        parts[node.node_id]["neighbour"] = NEIGHBOUR_SHARE * (PREVIOUS_OVER_NEXT * before + after)
+        own["neighbour"] = NEIGHBOUR_SHARE * (PREVIOUS_OVER_NEXT * before + after)
 
 
-def _add_sessions(candidates: Candidates, parts: dict[UUID, dict[str, float]]) -> None:
+def _add_sessions(candidates: Candidates, parts: Sequence[Parts]) -> None:
     """Sessions ranked as one text each, from the words of their candidates."""
     totals: dict[str, list[int]] = {}
     for node in candidates.found.nodes:
@@ -209,9 +207,9 @@ def _add_sessions(candidates: Candidates, parts: dict[UUID, dict[str, float]]) -
         for session, counts in totals.items()
     }
     scaled = _spread(scores)
-    for node in found.nodes:
+    for node, own in zip(found.nodes, parts, strict=True):
         if node.session_ref in scaled:
-            parts[node.node_id]["session"] = SESSION_WEIGHT * scaled[node.session_ref]
+            own["session"] = SESSION_WEIGHT * scaled[node.session_ref]
 
 
 def _spread(scores: Mapping[str, float]) -> dict[str, float]:
@@ -221,13 +219,14 @@ def _spread(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: (score - low) / (best - low) for name, score in scores.items()}
 
 
-def _add_branches(nodes: Sequence[FoundNode], parts: dict[UUID, dict[str, float]]) -> None:
+def _add_branches(nodes: Sequence[FoundNode], parts: Sequence[Parts]) -> None:
     """A leaf below a summary that matches well is a little likelier to matter."""
-    summaries = {n.node_id: parts[n.node_id]["base"] for n in nodes if n.kind == "summary"}
+    placed = list(zip(nodes, parts, strict=True))
+    summaries = {node.node_id: own["base"] for node, own in placed if node.kind == "summary"}
     best = max(summaries.values(), default=0.0)
     if best <= 0:
         return
-    for node in nodes:
+    for node, own in placed:
         if node.kind == "leaf" and node.parent_id in summaries:
             prior = max(summaries[node.parent_id], 0.0) / best
-            parts[node.node_id]["branch"] = BRANCH_WEIGHT * prior
+            own["branch"] = BRANCH_WEIGHT * prior

@@ -5,17 +5,15 @@ expression per term, halfvec distances to several questions at once) and costs 6
 query. The explicit workspace and scope filters stand beside row-level security on purpose.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
+from holamem.database.prepared import fetch_rows
 from holamem.database.scope import ALL_SCOPES, workspace_scope
-from holamem.text.languages import has_han
-from holamem.text.tsvector import to_tsquery_literal
+from holamem.text.tsvector import frequencies, to_tsquery_literal
 from workspaces.index.entries import scope_lexeme
 from workspaces.index.search_sql import Shape, build_statement
 from workspaces.models.tenancy import Workspace
@@ -25,6 +23,8 @@ LEAF_LIMIT = 110
 SUMMARY_LIMIT = 50
 # Very long questions: terms beyond this many add cost and hardly change the ranking.
 MAX_TERMS = 64
+TERM_COUNTS = (0, 4, 8, 16, 32, MAX_TERMS)
+NO_TERM = "§none"  # the sign begins scope lexemes; no text yields it
 
 Scopes = Sequence[UUID] | str | None
 
@@ -94,9 +94,6 @@ class FoundNode:
     created_at: datetime
     valid_until: datetime | None
     length: int
-    term_counts: tuple[int, ...]
-    cosines: tuple[float | None, ...]
-    entity_ids: tuple[UUID, ...]
     actor: str
     session_ref: str
     confidence: float
@@ -105,6 +102,9 @@ class FoundNode:
     event_id: UUID | None
     previous_event_id: UUID | None
     next_event_id: UUID | None
+    term_counts: tuple[int, ...]
+    cosines: tuple[float | None, ...]
+    entity_ids: tuple[UUID, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +129,14 @@ def search_nodes(
     """The nearest nodes by vector and the best by words, at most 320, in no order. One statement."""
     terms = search.terms[:MAX_TERMS]
     shape = Shape(
-        terms=len(terms),
+        terms=len(_padded(terms)),
         vectors=len(search.vectors),
-        has_prefixes=any(_is_prefix(term) for term in terms),
         by_scope=not isinstance(scopes, str),
     )
     values = _values(workspace, scopes=scopes, search=search, where=where)
-    with workspace_scope(workspace, scopes), connection.cursor() as cursor:
-        cursor.execute(build_statement(shape, where=where), values)
-        rows = cursor.fetchall()
-    return _found(rows, term_count=len(terms))
+    with workspace_scope(workspace, scopes):
+        rows = fetch_rows(build_statement(shape, where=where), values)
+    return _found(rows, terms=terms)
 
 
 def _values(
@@ -154,13 +152,17 @@ def _values(
         **_filter_values(where),
     }
     terms = search.terms[:MAX_TERMS]
-    values |= {f"term_{i}": to_tsquery_literal([term]) for i, term in enumerate(terms)}
+    values |= {f"term_{i}": to_tsquery_literal([term]) for i, term in enumerate(_padded(terms))}
     values |= {f"vector_{i}": vector_literal(v) for i, v in enumerate(search.vectors)}
-    values["terms"] = list(terms)
-    values["prefixes"] = [_is_prefix(term) for term in terms]
     values["any_term"] = to_tsquery_literal(terms)
     values["scope_terms"] = _scope_query(workspace, scopes)
     return values
+
+
+def _padded(terms: Sequence[str]) -> list[str]:
+    """Up to the next usual number of terms, so that the server keeps a few plans only."""
+    size = next((size for size in TERM_COUNTS if size >= len(terms)), len(terms))
+    return [*terms, *[NO_TERM] * (size - len(terms))]
 
 
 def _filter_values(where: NodeFilter) -> Mapping[str, Any]:
@@ -194,51 +196,27 @@ def _scope_query(workspace: Workspace, scopes: Scopes) -> str:
     return to_tsquery_literal([scope_lexeme(workspace.pk, scope) for scope in wanted])
 
 
-def _is_prefix(term: str) -> bool:
-    """A lone Han character stands inside bigrams and is looked for as their first half."""
-    return len(term) == 1 and has_han(term)
-
-
 def vector_literal(vector: Sequence[float]) -> str:
     return "[" + ",".join(f"{value:.6g}" for value in vector) + "]"
 
 
-def _found(rows: Sequence[tuple[Any, ...]], *, term_count: int) -> Found:
+def _found(rows: Sequence[tuple[Any, ...]], *, terms: Sequence[str]) -> Found:
     """The first four columns repeat on every row; a row without a node says "no candidates"."""
-    documents, pending, mean_length, frequencies = rows[0][:4]
-    nodes = tuple(_node(row[4:]) for row in rows if row[4] is not None)
+    documents, pending, mean_length, document_frequencies = rows[0][:4]
+    counts_in = frequencies(terms)
+    nodes = tuple(_node(*row[4:], counts_in=counts_in) for row in rows if row[4] is not None)
     return Found(
         nodes=nodes,
         documents=documents,
         pending=pending or any(None in node.cosines or not node.cosines for node in nodes),
         mean_length=mean_length,
-        document_frequencies=tuple(frequencies or [0] * term_count),
+        document_frequencies=tuple(document_frequencies or ())[: len(terms)],
     )
 
 
-def _node(row: Sequence[Any]) -> FoundNode:
-    (*head, counts, cosines, entities) = row
-    return FoundNode(
-        node_id=head[0],
-        kind=head[1],
-        tree_id=head[2],
-        category=head[3],
-        parent_id=head[4],
-        status=head[5],
-        start=head[6],
-        end=head[7],
-        created_at=head[8],
-        valid_until=head[9],
-        length=head[10],
-        actor=head[11],
-        session_ref=head[12],
-        confidence=head[13],
-        fingerprint=head[14],
-        height=head[15],
-        event_id=head[16],
-        previous_event_id=head[17],
-        next_event_id=head[18],
-        term_counts=tuple(counts or ()),
-        cosines=tuple(cosines or ()),
-        entity_ids=tuple(entities or ()),
-    )
+def _node(*columns: Any, counts_in: Callable[[str | None], tuple[int, ...]]) -> FoundNode:
+    """The columns come in the order of the fields; the last three are lists."""
+    *plain, lexemes, cosines, entity_ids = columns
+    counts = counts_in(lexemes)
+    values = (*plain, counts, tuple(cosines or ()), tuple(entity_ids or ()))
+    return FoundNode(*values)

@@ -12,11 +12,10 @@ B = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many terms and vectors there are; `has_prefixes`: some terms match as prefixes."""
+    """How many terms and vectors there are."""
 
     terms: int
     vectors: int
-    has_prefixes: bool
     by_scope: bool
 
     @property
@@ -206,18 +205,24 @@ def _answer(shape: Shape) -> str:
     cosines = ", ".join(
         f"1 - (v.embedding <=> %(vector_{i})s::halfvec)" for i in range(shape.vectors)
     )
-    prefix = "OR (t.open AND starts_with(u.lexeme, t.term))" if shape.has_prefixes else ""
+    matches = "e.lexemes @@ %(any_term)s::tsquery" if shape.terms else "false"
+    # In the order of the fields of `FoundNode`, after four that are the same for all.
     return f"""
-SELECT s.documents::int, s.pending, s.mean_length, {frequencies},
-       c.node_id, CASE WHEN l.id IS NULL THEN 'summary' ELSE 'leaf' END,
-       coalesce(l.tree_id, n.tree_id), coalesce(l.category, n.category),
-       coalesce(l.parent_id, n.parent_id), coalesce(l.status, n.status),
-       coalesce(l.observed_at, n.time_range_start), coalesce(l.observed_at, n.time_range_end),
-       coalesce(l.created_at, n.created_at), l.valid_until, coalesce(e.length, 1),
-       coalesce(l.actor, ''), coalesce(l.session_ref, ''), coalesce(l.confidence, 1),
-       coalesce(l.fingerprint, ''), coalesce(n.height, 0),
-       k.event_id, before.id, after.id, counts.per_term,
-       CASE WHEN v.id IS NULL THEN NULL ELSE ARRAY[{cosines}]::float8[] END, entities.ids
+SELECT s.documents::int, s.pending, s.mean_length, {frequencies} AS document_frequencies,
+       c.node_id, CASE WHEN l.id IS NULL THEN 'summary' ELSE 'leaf' END AS kind,
+       coalesce(l.tree_id, n.tree_id) AS tree_id, coalesce(l.category, n.category) AS category,
+       coalesce(l.parent_id, n.parent_id) AS parent_id, coalesce(l.status, n.status) AS status,
+       coalesce(l.observed_at, n.time_range_start) AS start,
+       coalesce(l.observed_at, n.time_range_end) AS "end",
+       coalesce(l.created_at, n.created_at) AS created_at, l.valid_until,
+       coalesce(e.length, 1) AS length, coalesce(l.actor, '') AS actor,
+       coalesce(l.session_ref, '') AS session_ref, coalesce(l.confidence, 1) AS confidence,
+       coalesce(l.fingerprint, '') AS fingerprint, coalesce(n.height, 0) AS height,
+       k.event_id, before.id AS previous_event_id, after.id AS next_event_id,
+       CASE WHEN {matches} THEN e.lexemes::text END AS lexemes,
+       CASE WHEN v.id IS NULL THEN NULL ELSE ARRAY[{cosines}]::float8[] END AS cosines,
+       CASE WHEN l.entity_id IS NULL THEN others.ids ELSE l.entity_id || others.ids END
+         AS entity_ids
   FROM statistics s
   LEFT JOIN chosen c ON true
   LEFT JOIN workspaces_sourceleaf l ON l.workspace_id = %(workspace)s AND l.id = c.node_id
@@ -232,15 +237,7 @@ SELECT s.documents::int, s.pending, s.mean_length, {frequencies},
   LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
         WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
           AND l.session_ref <> '' AND p.id > k.event_id ORDER BY p.id LIMIT 1) after ON true
-  LEFT JOIN LATERAL (SELECT array_agg(q.times ORDER BY q.position) AS per_term FROM (
-        SELECT t.position, coalesce(sum(array_length(u.positions, 1)), 0)::int AS times
-          FROM unnest(%(terms)s::text[], %(prefixes)s::bool[])
-               WITH ORDINALITY AS t(term, open, position)
-          LEFT JOIN unnest(e.lexemes) AS u(lexeme, positions, weights)
-            ON u.lexeme = t.term {prefix}
-         GROUP BY t.position) q) counts ON true
-  LEFT JOIN LATERAL (SELECT array_agg(q.entity_id) AS ids FROM (
-        SELECT l.entity_id WHERE l.entity_id IS NOT NULL UNION ALL
-        (SELECT x.entity_id FROM workspaces_leafentity x
-          WHERE x.workspace_id = %(workspace)s AND x.leaf_id = l.id ORDER BY x.id)) q
-        ) entities ON true"""
+  LEFT JOIN (SELECT x.leaf_id, array_agg(x.entity_id ORDER BY x.id) AS ids
+               FROM workspaces_leafentity x
+              WHERE x.workspace_id = %(workspace)s AND x.leaf_id IN (SELECT node_id FROM chosen)
+              GROUP BY x.leaf_id) others ON others.leaf_id = l.id"""

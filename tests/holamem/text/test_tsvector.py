@@ -1,6 +1,9 @@
 import re
 
-from holamem.text.tsvector import to_tsquery_literal, to_tsvector_literal
+import pytest
+from django.db import connection
+
+from holamem.text.tsvector import frequencies, to_tsquery_literal, to_tsvector_literal
 
 
 def test_repeated_terms_gather_their_positions_and_extras_have_none() -> None:
@@ -40,3 +43,19 @@ def test_a_lone_chinese_character_is_looked_for_at_the_start_of_bigrams() -> Non
 
 def test_a_query_without_terms_matches_nothing() -> None:
     assert to_tsquery_literal([], all_of=["scope"]) == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_frequencies_are_read_from_what_the_server_writes() -> None:
+    texts = ["猫", "猫窝", "a'b\\", "x 'cat", "cat", "3.0", "a b"]
+    terms = [(text, n) for n, text in enumerate(texts * 3, 1)] + [("x", 900), ("cat':9", 901)]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (%s::tsvector)::text", [to_tsvector_literal(terms, extra=["§s"])])
+        [stored] = cursor.fetchone() or ()
+    asked = ["猫", "猫窝", "a'b\\", "cat", "3.0", "b", "§s", "x", "absent"]
+    assert frequencies(asked)(stored) == (6, 3, 3, 3, 3, 0, 0, 1, 0)
+
+
+def test_what_need_not_be_read_holds_no_term() -> None:
+    assert frequencies(["cat"])(None) == (0,)
+    assert frequencies([])("'cat':1") == ()
