@@ -28,6 +28,9 @@ class Environment(BaseSettings):
     process: Literal["command", "web", "worker"] = "command"
     web_threads: int = Field(default=32, ge=1, le=256)
     workers: int = Field(default=2, ge=1, le=64)
+    prepared_statements: bool = True
+    # Folders below which connectors may read, separated by commas; empty: none may.
+    connector_roots: str = ""
     fault: str = ""  # a crash point for tests, see holamem/faults.py
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -53,6 +56,12 @@ class Environment(BaseSettings):
         return value or None
 
     @model_validator(mode="after")
+    def connector_roots_are_absolute(self) -> "Environment":
+        if not all(root.rpartition("=")[2].startswith("/") for root in self.connector_root_list):
+            raise ValueError("HOLAMEM_CONNECTOR_ROOTS must name absolute paths")
+        return self
+
+    @model_validator(mode="after")
     def production_is_safe(self) -> "Environment":
         if not self.production:
             return self
@@ -71,6 +80,11 @@ class Environment(BaseSettings):
     @property
     def host_list(self) -> list[str]:
         return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
+
+    @property
+    def connector_root_list(self) -> list[str]:
+        """Each `path`, for every tenant, or `tenant=path`, for that one alone."""
+        return [entry.strip() for entry in self.connector_roots.split(",") if entry.strip()]
 
     @property
     def bodies_dir(self) -> Path:

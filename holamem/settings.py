@@ -69,6 +69,7 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": database_settings(environment.database_url or "postgresql:///holamem")}
+PREPARED_STATEMENTS = environment.prepared_statements
 
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},

@@ -5,7 +5,8 @@ class RetrievalConfig(AppConfig):
     name = "retrieval"
 
     def ready(self) -> None:
-        from retrieval import topics, verify
+        from retrieval import erasing, topics, verify
 
+        erasing.register()
         topics.register()
         verify.register()

@@ -118,7 +118,7 @@ def _tree(workspace: Workspace, *, category: str, key: str) -> Tree:
 def _by_id(workspace: Workspace, node_id: UUID) -> _Place:
     leaf = (
         workspace.leaves.select_related("tree", "entity")
-        .filter(id=node_id)
+        .filter(id=node_id, forgotten_at=None)
         .exclude(status__in=GONE_LEAVES)
         .first()
     )
@@ -162,7 +162,8 @@ def _history(workspace: Workspace, leaf: SourceLeaf) -> list[dict[str, Any]]:
     # Chains never fork and are short; each round takes the next link in both directions.
     while wanted and len(found) < MAX_HISTORY:
         linked = {link for key in wanted for link in _links(found[key])}
-        rows = workspace.leaves.select_related("tree", "entity").exclude(status__in=GONE_LEAVES)
+        rows = workspace.leaves.select_related("tree", "entity").filter(forgotten_at=None)
+        rows = rows.exclude(status__in=GONE_LEAVES)
         near = rows.filter(id__in=linked) | rows.filter(supersedes_leaf__in=wanted)
         near = near | rows.filter(superseded_by__in=wanted)
         fresh = {row.id: row for row in near[:MAX_HISTORY] if row.id not in found}

@@ -20,7 +20,8 @@ Section = tuple[QuerySet[Any], Callable[[Any], dict[str, Any]]]
 
 def summaries_of(workspace: Workspace) -> QuerySet[SummaryNode]:
     """Quarantined and retired ones are never shown."""
-    return workspace.summaries.filter(status__in=LIVE_SUMMARIES).select_related("tree")
+    live = workspace.summaries.filter(status__in=LIVE_SUMMARIES, withheld=False)
+    return live.select_related("tree")
 
 
 def leaves_of(workspace: Workspace) -> QuerySet[SourceLeaf]:

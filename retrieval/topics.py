@@ -1,6 +1,7 @@
 """The job topics that the read side handles: a new leaf may answer what was asked before."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,11 +11,12 @@ from holamem.database.scope import ALL_SCOPES, workspace_scope
 from retrieval.definitions import RetrieveRequest
 from retrieval.gaps import close_answered
 from retrieval.investigate import anchor_of, investigate
+from retrieval.models import Gap
 from retrieval.stages.calibration import LOW_BELOW
 from retrieval.trace import Trace
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
-from workspaces.services.jobs import ClaimedJob, register_handler
+from workspaces.services.jobs import ClaimedJob, register_batch_handler, register_handler
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,7 @@ logger = logging.getLogger(__name__)
 RECHECKED = 6
 # Farther gaps by vector are about something else.
 NEAR_COSINE = 0.80
+NODES_TOGETHER = 32  # a turn of one workspace
 
 # Raw SQL: distances between a gap and a stored vector, and words of one against the other.
 _NEAR_GAPS = """
@@ -43,6 +46,21 @@ SELECT g.id, g.scope_id, g.question
 def register() -> None:
     """Called once when the app is ready."""
     register_handler(Job.Topic.NODE_INDEXED, recheck_gaps)
+    register_batch_handler(Job.Topic.NODE_INDEXED, recheck_all_gaps, size=NODES_TOGETHER)
+
+
+def recheck_all_gaps(workspace: Workspace, jobs: Sequence[ClaimedJob]) -> dict[UUID, Exception]:
+    """For several new nodes; errors by job. Mostly nothing is open, which one look tells."""
+    with workspace_scope(workspace, ALL_SCOPES):
+        if not workspace.gaps.filter(status=Gap.Status.OPEN).exists():
+            return {}
+    errors: dict[UUID, Exception] = {}
+    for job in jobs:
+        try:
+            recheck_gaps(workspace, job)
+        except Exception as error:  # noqa: BLE001 - it is this job's, and stops no other
+            errors[job.id] = error
+    return errors
 
 
 def recheck_gaps(workspace: Workspace, job: ClaimedJob) -> None:

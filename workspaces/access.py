@@ -5,6 +5,7 @@ from uuid import UUID
 
 from holamem.database.scope import workspace_scope
 from holamem.errors import NotFound
+from workspaces.models.entities import Entity
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import Tree
@@ -23,6 +24,16 @@ def get_tree(
     if not found:
         raise NotFound("There is no such tree.")
     private = [tree for tree in found if tree.scope_id != workspace.id]
+    return (private or found)[0]
+
+
+def get_entity(workspace: Workspace, *, scopes: Scopes, slug: str) -> Entity:
+    """By slug, merged ones too. Of a private and a shared one it is the private."""
+    with workspace_scope(workspace, scopes):
+        found = list(workspace.entities.select_related("merged_into").filter(slug=slug)[:50])
+    if not found:
+        raise NotFound("There is no such entity.")
+    private = [entity for entity in found if entity.scope_id != workspace.id]
     return (private or found)[0]
 
 

@@ -6,5 +6,9 @@ class WorkspacesConfig(AppConfig):
 
     def ready(self) -> None:
         from workspaces import topics
+        from workspaces.services.corrections import undo
+        from workspaces.services.entities import undo as entity_undo
 
         topics.register()
+        undo.register()
+        entity_undo.register()

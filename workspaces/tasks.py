@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from workspaces.services import housekeeping, jobs, retention, worker
+from workspaces.services.integrations import schedule
 
 
 def work(job_id: str) -> int:
@@ -16,6 +17,7 @@ def sweep() -> int:
     In this order: a body store that fails must not stop the ledger.
     """
     woken = jobs.sweep()
+    schedule.sweep_connectors()
     retention.remove_old_texts()
     housekeeping.remove_expired()
     return woken

@@ -1,14 +1,32 @@
 """The job topics that this app handles."""
 
 from workspaces.models.jobs import Job
-from workspaces.services.indexing import index_node
-from workspaces.services.jobs import register_handler
-from workspaces.services.processing import process_event
+from workspaces.services.corrections.rejudge import rejudge_fallback
+from workspaces.services.entities.merge_run import run_merge
+from workspaces.services.entities.refresh import refresh_names
+from workspaces.services.erasure.complete import complete_erasure
+from workspaces.services.indexing import index_node, index_nodes
+from workspaces.services.integrations.sync import run_sync
+from workspaces.services.jobs import register_batch_handler, register_handler
+from workspaces.services.processing import process_event, process_events
+from workspaces.services.rebuild.trees import reindex_tree
 from workspaces.services.sealing import seal_tree
+
+# A turn of one workspace: long enough to fill the embedder's batch, short for those who wait.
+EVENTS_TOGETHER = 16
+NODES_TOGETHER = 16
 
 
 def register() -> None:
     """Called once when the app is ready."""
     register_handler(Job.Topic.EVENT_RECEIVED, process_event)
     register_handler(Job.Topic.TREE_DIRTY, seal_tree)
+    register_handler(Job.Topic.TREE_REINDEX, reindex_tree)
     register_handler(Job.Topic.NODE_CREATED, index_node)
+    register_handler(Job.Topic.CONNECTOR_SYNC, run_sync)
+    register_handler(Job.Topic.ENTITY_CHANGED, rejudge_fallback)
+    register_handler(Job.Topic.ENTITY_NAMES, refresh_names)
+    register_handler(Job.Topic.ENTITY_MERGE, run_merge)
+    register_handler(Job.Topic.ERASE, complete_erasure)
+    register_batch_handler(Job.Topic.EVENT_RECEIVED, process_events, size=EVENTS_TOGETHER)
+    register_batch_handler(Job.Topic.NODE_CREATED, index_nodes, size=NODES_TOGETHER)

@@ -26,6 +26,7 @@ class ScopeViolation(RuntimeError):
 
 _NONE = ("none", "", "")
 _current: ContextVar[tuple[str, str, str]] = ContextVar("database_scope", default=_NONE)
+_is_joined: ContextVar[bool] = ContextVar("joined_scope", default=False)
 
 
 @contextmanager
@@ -42,6 +43,28 @@ def workspace_scope(workspace: HasId, scopes: Sequence[UUID] | str | None = None
         raise ScopeViolation("a workspace step cannot be nested in another one")
     with _step(wanted):
         yield
+
+
+@contextmanager
+def reading_scope(workspace: HasId, scopes: Sequence[UUID] | str | None = None) -> Iterator[None]:
+    """One transaction for several reads, each of which would be a step of its own.
+
+    Steps of the same workspace and scopes inside it join without a savepoint, since there is
+    nothing to take back: the database refuses writes until it ends. Inside a longer transaction
+    it is a step like any other.
+    """
+    is_inner = connection.in_atomic_block
+    with workspace_scope(workspace, scopes):
+        if is_inner:
+            yield
+            return
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL transaction_read_only = on")
+        token = _is_joined.set(True)
+        try:
+            yield
+        finally:
+            _is_joined.reset(token)
 
 
 @contextmanager
@@ -70,6 +93,9 @@ def _scope_value(workspace: HasId, scopes: Sequence[UUID] | str | None) -> str:
 def _step(wanted: tuple[str, str, str]) -> Iterator[None]:
     """A setting ends with its transaction; inside a longer one the former is put back."""
     outer = _current.get()
+    if _is_joined.get() and outer == wanted:
+        yield
+        return
     is_inner = connection.in_atomic_block
     token = _current.set(wanted)
     try:
@@ -86,7 +112,9 @@ def _apply(scope: tuple[str, str, str]) -> None:
     """Set role and scope until the end of the transaction, in one round trip."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT set_config('role', %s, true),"
+            # Plans of prepared statements are kept whatever their values.
+            "SELECT set_config('plan_cache_mode', 'force_generic_plan', true),"
+            " set_config('role', %s, true),"
             " set_config('holamem.workspace_id', %s, true),"
             " set_config('holamem.scope_ids', %s, true)",
             scope,

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holamem.text.secret_providers import PROVIDER_FORMATS
+
 # A key has digits; names such as "sk-learn-compatible-estimators" have none.
 _WITH_DIGIT = r"(?=[A-Za-z0-9_-]{0,64}\d)"
 _START = r"(?<![A-Za-z0-9_-])"
@@ -73,6 +75,21 @@ _FORMATS = (
     _key("huggingface_token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
     _key("sendgrid_key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
     _key("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{8,}"),
+    *(_key(*row) for row in PROVIDER_FORMATS),
+    _Format(
+        "private_key",
+        "Private-Lines:",
+        re.compile(r"Private-Lines: \d{1,3}\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{16,}\s{1,2})+)"),
+    ),
+    _Format(
+        "recovery_phrase",
+        " ",
+        re.compile(
+            r"(?:(?:[Ss]eed|[Rr]ecovery|[Mm]nemonic)[ -]{1,2}(?:phrase|words)|[Mm]nemonic|助记词)"
+            r"[ \t]{0,3}(?:is|are|是|为)?[ \t:=\"']{0,4}"
+            r"(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
+        ),
+    ),
     _Format(
         "bearer_token",
         "earer",
@@ -89,9 +106,39 @@ _FORMATS = (
         ),
     ),
     _Format(
+        "cookie",
+        "ookie",
+        re.compile(
+            r"[Cc]ookie[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
+            r"(?P<secret>[\w.-]{1,60}=[^\s;,\"']{12,}(?:; ?[\w.-]{1,60}=[^\s;,\"']{0,400}){0,40})"
+        ),
+    ),
+    _Format(
         "url_credentials",
         "://",
-        re.compile(r"://[^\s/:@?#]{0,100}:(?P<secret>(?!\[masked:)[^\s/@]{1,200})@"),
+        # A password may hold an "@" itself; a comma or a Chinese character ends the address.
+        re.compile(
+            r"://[^\s/:@?#]{0,100}:"
+            r"(?P<secret>(?!\[masked:)[^\s/@]{1,200}(?:@[!-+.0-:<-?A-~-]{1,100}(?=@))*)@"
+        ),
+    ),
+    _Format(
+        "command_password",
+        "curl",
+        re.compile(
+            r"curl\b[^\n]{0,200}?[ \t](?:-u|--user)[ =]{0,2}[\"']?[^\s:\"']{1,100}:"
+            r"(?P<secret>(?!\[masked:)[^\s\"'$]{3,200})"
+        ),
+    ),
+    _Format(
+        "command_password",
+        "mysql",
+        re.compile(r"mysql\w{0,10}\b[^\n|;]{0,200}?[ \t]-p(?P<secret>(?!ort\b)[^\s\"'$\[]{3,200})"),
+    ),
+    _Format(
+        "command_password",
+        "sshpass",
+        re.compile(r"sshpass[ \t]{1,3}-p[ \t]{0,3}[\"']?(?P<secret>(?!\[masked:)[^\s\"'$]{3,200})"),
     ),
 )
 

@@ -9,18 +9,22 @@ from collections.abc import Iterator
 
 from holamem.text.secret_formats import Finding
 
-_PASSWORDS = r"password|passwd|passphrase|passcode|pwd|(?<=[_-])pass|密码|口令|通行码"
+_PASSWORDS = r"password|passwd|passphrase|passcode|pwd|(?<=[_-])pass|(?<![a-z])pass(?==)|(?<![a-z])pw(?=\s?[:=])|密码|口令|通行码"
 _TOKENS = (
-    r"(?:api|access|secret|private|signing|encryption|account|auth)[ _-]{0,1}key"
+    r"access[ _-]{0,1}key[ _-]{0,1}secret|(?:api|access|secret|private|signing|encryption|account|auth)[ _-]{0,1}key"
     r"|(?:client|app|api|consumer|shared|webhook)[ _-]{0,1}secret|(?<![a-z])secret"
     r"|(?:access|refresh|auth|api|bot|id|session|personal)[ _-]{0,1}token|(?<![a-z])token"
+    r"|(?<![a-z])otp(?![a-z])|(?:verification|one-time|login|security)[ _-]code"
     r"|令牌|密钥|私钥|验证码|授权码"
 )
+# Many harmless things are keys, so a value behind one must look as if a machine had made it.
+_KEYS = r"(?<![a-z])key|session[ _-]{0,1}id|secretkey|accesskey|appkey"
+_PINS = r"(?<![a-z])(?:pin|cvv|cvc)(?:码)?"
 # "password for the staging server is X", "数据库密码(root)是X"
 _QUALIFIER = r"(?:\s(?:for|of|on|at|in|to)\s[^\n.!?;:=[]{1,40}?(?=\s(?:is|was)\s|\s?[:=])|\([^\n()]{1,30}\))?"
 _LINK = (
-    r"(?P<link>\s{0,3}(?::=|=>|->|=|:)\s{0,3}|\s{1,3}(?:is|was|to)\s{1,3}:?\s{0,2}"
-    r"|\s{0,3}(?:设置为|设置成|修改为|更改为|设为|设成|改为|改成|换成|就是|是|为|is\s)\s{0,3}:?\s{0,3}"
+    r"(?P<link>\s{0,3}(?::=|=>|->|=|:)\s{0,3}|\s{1,3}(?:(?:has been |was |is )?(?:changed|set|reset|updated|now) to|is now|is|was|to)\s{1,3}:?\s{0,2}"
+    r"|\s{0,3}(?:(?:我?设成|统一为|统一是|统一设为|定为|设置为|设置成|修改为|更改为|设为|设成|改为|改成|换成|换为)了?|就是|都是|还是|仍是|是|为|is\s)\s{0,3}:?\s{0,3}"
     r"|\s{0,3})"
 )
 _VALUE = (
@@ -29,7 +33,7 @@ _VALUE = (
     r"|(?P<bare>[!-~]{1,200}))"
 )
 _NAMED = re.compile(
-    rf"(?:(?P<password>{_PASSWORDS})|(?P<token>{_TOKENS}))"
+    rf"(?:(?P<password>{_PASSWORDS})|(?P<token>{_TOKENS})|(?P<key>{_KEYS})|(?P<pin>{_PINS}))"
     rf"[\"'`]?{_QUALIFIER}{_LINK}{_VALUE}"
 )
 _LABEL_ALONE = re.compile(rf"(?:[a-z0-9]+[ _-])*(?:{_PASSWORDS}|{_TOKENS})")
@@ -139,6 +143,9 @@ _TECHNIQUE = re.compile(
 SHORTEST_UNLINKED = 6
 SHORTEST_TOKEN = 6
 SHORTEST_TOKEN_WITHOUT_DIGIT = 16
+# Case is gone from the text that is matched, so upper and lower case are counted in the original.
+_MADE_BY_A_MACHINE = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
+_PIN_DIGITS = re.compile(r"\d{3,8}(?!\d)")
 
 
 def _ends_its_clause(text: str, end: int) -> bool:
@@ -166,6 +173,13 @@ def _is_unlinked_password(match: re.Match[str], value: str) -> bool:
     return any(c.isalpha() for c in value) or (is_chinese and value.isdigit())
 
 
+def _is_unlinked_code(match: re.Match[str], value: str) -> bool:
+    """ "验证码837261": Chinese needs no word between a code and its name."""
+    return (
+        match["token"] in ("验证码", "授权码") and value.isdigit() and len(value) >= SHORTEST_TOKEN
+    )
+
+
 def _is_password(text: str, match: re.Match[str], value: str, end: int) -> bool:
     link = match["link"].strip()
     if value in _STATES or value.endswith(_STATE_ENDINGS):
@@ -187,6 +201,16 @@ def _is_token(value: str) -> bool:
     return len(value) >= SHORTEST_TOKEN_WITHOUT_DIGIT and "." not in value
 
 
+def _is_machine_made(value: str) -> bool:
+    """Upper case, lower case and digits in one long run: no word, hash, UUID or number."""
+    return (
+        _MADE_BY_A_MACHINE.fullmatch(value) is not None
+        and any(c.isupper() for c in value)
+        and any(c.islower() for c in value)
+        and any(c.isdigit() for c in value)
+    )
+
+
 def _bare_value(match: re.Match[str]) -> tuple[str, int, int]:
     start = match.start("bare")
     value = match["bare"]
@@ -203,17 +227,27 @@ def _value(match: re.Match[str]) -> tuple[str, int, int]:
     return _bare_value(match)
 
 
-def _is_secret(text: str, match: re.Match[str], value: str, end: int) -> bool:
+def _is_secret(text: str, match: re.Match[str], value: str, span: tuple[int, int]) -> bool:
+    """`text` in its own case; `match` and `value` are of the lower-cased copy."""
+    end = span[1]
     if not value or _PLACEHOLDER.match(value):
         return False
+    if match["pin"] is not None:
+        return bool(match["link"].strip()) and _PIN_DIGITS.fullmatch(value) is not None
+    if match["key"] is not None:
+        return bool(match["link"].strip()) and _is_machine_made(text[slice(*span)])
     if match["token"] is not None:
-        return bool(match["link"].strip()) and _is_token(value)
+        return _is_token(value) if match["link"].strip() else _is_unlinked_code(match, value)
     if not match["link"].strip():
         return match["bare"] is not None and _is_unlinked_password(match, value)
     # Whoever quotes a value after "password is" gives the password, in whatever script.
     if match["bare"] is None:
         return value not in _STATES
     return _is_password(text, match, value, end)
+
+
+def _kind(match: re.Match[str]) -> str:
+    return "password" if match["password"] is not None else "secret"
 
 
 def find_by_label(text: str) -> Iterator[Finding]:
@@ -223,8 +257,8 @@ def find_by_label(text: str) -> Iterator[Finding]:
     while match := _NAMED.search(lowered, position):
         value, start, end = _value(match)
         position = match.end("link")
-        if _is_secret(lowered, match, value, end):
-            yield Finding(start, end, "password" if match["password"] is not None else "secret")
+        if _is_secret(text, match, value, (start, end)):
+            yield Finding(start, end, _kind(match))
             position = max(end, position)
 
 

@@ -1,5 +1,6 @@
 """Masks keys, tokens and passwords before anything is stored."""
 
+import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -8,6 +9,8 @@ from typing import Any
 from holamem.text.folding import fold_with_origins
 from holamem.text.secret_formats import Finding, find_by_format
 from holamem.text.secret_labels import find_by_label, names_secret
+
+IDENTIFIER_DIGITS = 16  # 64 bits: two ids of one workspace do not meet by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,26 @@ def mask_secrets(text: str) -> MaskedText:
     return MaskedText("".join([*pieces, text[position:]]), list(kinds))
 
 
+def mask_identifier(value: str, *, salt: str, limit: int) -> MaskedText:
+    """An id with its secrets masked, the same for the same id and another for another one.
+
+    What was masked is told apart by a digest of the whole id that is keyed with `salt`, since ids
+    are compared. At most `limit` characters; an id without a secret comes back as it was.
+    """
+    masked = mask_secrets(value)
+    if not masked.kinds:
+        return masked
+    digest = hmac.new(salt.encode(), value.encode(), "sha256").hexdigest()[:IDENTIFIER_DIGITS]
+    head = masked.text[: limit - IDENTIFIER_DIGITS - 1]
+    return MaskedText(f"{head}~{digest}", masked.kinds)
+
+
 def _mask_value(key: str, value: Any, kinds: dict[str, None]) -> Any:
     if isinstance(value, str) and value and names_secret(key):
-        masked = mask_secrets(value)
-        kinds.update(dict.fromkeys(masked.kinds or ["secret"]))
-        return masked.text if masked.kinds else _mask("secret")
+        # Whole, for what follows a key that was cut off belongs to it too.
+        found = mask_secrets(value).kinds or ["secret"]
+        kinds.update(dict.fromkeys(found))
+        return _mask(found[0])
     # A PIN may come as a number; true and false are settings.
     if isinstance(value, int) and not isinstance(value, bool) and names_secret(key):
         kinds["secret"] = None

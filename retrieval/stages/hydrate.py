@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
+from holamem.database.prepared import fetch_dicts
 from holamem.database.scope import workspace_scope
 from holamem.errors import HolamemError
 from retrieval.stages.hydrate_sql import STATEMENT
@@ -38,10 +37,8 @@ def load_rows(
         "scopes": scope_list(workspace, scopes),
         "nodes": [item.node_id for item in chosen],
     }
-    with workspace_scope(workspace, scopes), connection.cursor() as cursor:
-        cursor.execute(statement.replace("{summary_scope}", scope.format("s")), values)
-        names = [column.name for column in cursor.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    with workspace_scope(workspace, scopes):
+        rows = fetch_dicts(statement.replace("{summary_scope}", scope.format("s")), values)
     return {row["node_id"]: _row(row) for row in rows}
 
 

@@ -1,6 +1,6 @@
 """The statement that loads chosen nodes with everything an answer shows about them."""
 
-# Sources come creator first; conflicts are other active leaves of the tree on the same subject.
+# A merged entity is shown as what it became part of. Sources come creator first; conflicts are other active leaves of the tree on the same subject.
 STATEMENT = """
 SELECT l.id AS node_id, 'leaf' AS kind, l.tree_id, t.key AS tree_key, t.title AS tree_title,
        l.category, t.provider, t.account, 0 AS level, l.title, l.summary, l.body_path,
@@ -16,9 +16,13 @@ SELECT l.id AS node_id, 'leaf' AS kind, l.tree_id, t.key AS tree_key, t.title AS
   JOIN workspaces_tree t ON t.workspace_id = %(workspace)s AND t.id = l.tree_id
   LEFT JOIN LATERAL (
     SELECT json_agg(json_build_object('id', e.id, 'name', e.name) ORDER BY q.rank, e.name) AS found
-      FROM (SELECT l.entity_id AS id, 0 AS rank UNION
-            SELECT k.entity_id, 1 FROM workspaces_leafentity k
-             WHERE k.workspace_id = %(workspace)s AND k.leaf_id = l.id) q
+      FROM (SELECT coalesce(named.merged_into_id, named.id) AS id, min(p.rank) AS rank
+              FROM (SELECT l.entity_id AS id, 0 AS rank UNION
+                    SELECT k.entity_id, 1 FROM workspaces_leafentity k
+                     WHERE k.workspace_id = %(workspace)s AND k.leaf_id = l.id) p
+              JOIN workspaces_entity named
+                ON named.workspace_id = %(workspace)s AND named.id = p.id
+             GROUP BY 1) q
       JOIN workspaces_entity e ON e.workspace_id = %(workspace)s AND e.id = q.id
      WHERE NOT e.is_system) entities ON true
   LEFT JOIN LATERAL (
@@ -36,7 +40,7 @@ SELECT l.id AS node_id, 'leaf' AS kind, l.tree_id, t.key AS tree_key, t.title AS
        AND l.status = 'active' AND l.subject_key <> '' AND x.subject_key = l.subject_key
        AND x.id <> l.id AND x.fingerprint <> l.fingerprint) conflicts ON true
  WHERE l.workspace_id = %(workspace)s {leaf_scope} AND l.id = ANY(%(nodes)s::uuid[])
-   AND l.status IN ('active', 'superseded')
+   AND l.status IN ('active', 'superseded') AND l.forgotten_at IS NULL
 UNION ALL
 SELECT s.id, 'summary', s.tree_id, t.key, t.title, s.category, t.provider, t.account, s.level,
        s.title, s.summary, s.body_path, s.body_sha256, s.time_range_start, s.time_range_end,
@@ -48,5 +52,5 @@ SELECT s.id, 'summary', s.tree_id, t.key, t.title, s.category, t.provider, t.acc
   FROM workspaces_summarynode s
   JOIN workspaces_tree t ON t.workspace_id = %(workspace)s AND t.id = s.tree_id
  WHERE s.workspace_id = %(workspace)s {summary_scope} AND s.id = ANY(%(nodes)s::uuid[])
-   AND s.status IN ('sealed', 'stale')
+   AND s.status IN ('sealed', 'stale') AND NOT s.withheld
 """

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
+from holamem.database.prepared import fetch_rows
 from holamem.database.scope import workspace_scope
 from holamem.text.languages import has_han
 from holamem.text.normalise import normalise_name
@@ -27,32 +26,34 @@ SHORTEST_NAME = 2
 
 _STATEMENT = """
 SELECT 'entity', e.id::text, e.name, e.slug, e.type, e.aliases,
-       e.slug = ANY(%(names)s) OR e.normalised_name = ANY(%(folded_names)s)
-       OR e.aliases && %(raw_names)s::varchar[]
-  FROM (SELECT * FROM workspaces_entity
-         WHERE workspace_id = %(workspace)s {scope} AND NOT is_system) e
- WHERE strpos(%(query)s, e.normalised_name) > 0
-    OR e.slug = ANY(%(names)s) OR e.normalised_name = ANY(%(folded_names)s)
-    OR EXISTS (SELECT 1 FROM unnest(e.aliases) alias
-                WHERE strpos(%(plain_query)s, lower(alias)) > 0 OR alias = ANY(%(raw_names)s))
+       e.is_asked, e.merged_into_id::text
+  FROM (SELECT own.*, coalesce(own.slug = ANY(%(names)s::text[]) OR target.slug = ANY(%(names)s::text[])
+               OR own.normalised_names && %(folded_names)s::varchar[]
+               OR target.normalised_names && %(folded_names)s::varchar[], false) AS is_asked
+          FROM (SELECT * FROM workspaces_entity
+                 WHERE workspace_id = %(workspace)s {scope} AND NOT is_system) own
+          LEFT JOIN workspaces_entity target
+            ON target.workspace_id = own.workspace_id AND target.id = own.merged_into_id) e
+ WHERE e.is_asked OR EXISTS (SELECT 1 FROM unnest(e.normalised_names) known
+                              WHERE strpos(%(query)s::text, known) > 0)
  ORDER BY 7 DESC, length(e.normalised_name) DESC, e.id
  LIMIT {limit}
 """
 _TREES = """
 UNION ALL
-SELECT 'tree', t.id::text, t.key, '', '', NULL, true
+SELECT 'tree', t.id::text, t.key, '', '', NULL, true, NULL
   FROM workspaces_tree t
  WHERE t.workspace_id = %(workspace)s {scope}
-   AND (t.key = ANY(%(trees)s) OR t.id::text = ANY(%(trees)s))
+   AND (t.key = ANY(%(trees)s::text[]) OR t.id::text = ANY(%(trees)s::text[]))
 """
 _PROVIDERS = """
 UNION ALL
-(SELECT 'provider', NULL, t.provider, t.account, '', NULL, false
+(SELECT 'provider', NULL, t.provider, t.account, '', NULL, false, NULL
    FROM workspaces_tree t
   WHERE t.workspace_id = %(workspace)s {scope} AND t.category = 'integration'
   ORDER BY t.provider, t.account LIMIT 50)
 UNION ALL
-SELECT 'trees', count(*)::text, '', '', '', NULL, false
+SELECT 'trees', count(*)::text, '', '', '', NULL, false, NULL
   FROM workspaces_tree t WHERE t.workspace_id = %(workspace)s {scope} AND t.status = 'active'
 """
 
@@ -64,17 +65,14 @@ def look_up(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) -
         "workspace": workspace.pk,
         "scopes": scope_list(workspace, scopes),
         "query": normalise_name(request.query),
-        "plain_query": request.query.lower(),
         "names": [name.lower() for name in names],
         "folded_names": [normalise_name(name) for name in names],
-        "raw_names": names,
         "trees": request.tree_filter or [],
     }
     scope = "" if isinstance(scopes, str) else "AND scope_id = ANY(%(scopes)s::uuid[])"
     statement = f"({_STATEMENT}){_TREES}{_PROVIDERS}".replace("{scope}", scope)
-    with workspace_scope(workspace, scopes), connection.cursor() as cursor:
-        cursor.execute(statement.replace("{limit}", str(MAX_MATCHES)), values)
-        rows = cursor.fetchall()
+    with workspace_scope(workspace, scopes):
+        rows = fetch_rows(statement.replace("{limit}", str(MAX_MATCHES)), values)
     return _lookups(rows, request=request)
 
 
@@ -95,14 +93,18 @@ def _lookups(rows: Sequence[tuple[Any, ...]], *, request: RetrieveRequest) -> Lo
 def _resolved(
     rows: Sequence[tuple[Any, ...]], asked: Sequence[str] | None
 ) -> tuple[UUID, ...] | None:
-    return None if asked is None else tuple(sorted(UUID(row[1]) for row in rows))
+    """A merged entity and what it became part of are one: its history stands under its own id."""
+    found = {row[1] for row in rows} | {row[7] for row in rows if row[7]}
+    return None if asked is None else tuple(sorted(map(UUID, found)))
 
 
 def mentioned_entities(rows: Sequence[tuple[Any, ...]], *, query: str) -> tuple[EntityMatch, ...]:
     """Rows whose name or alias stands in the query as a word; the longest names come first."""
     folded = normalise_name(query)
     found = []
-    for _, entity_id, name, slug, kind, aliases, _ in rows:
+    for _, entity_id, name, slug, kind, aliases, _, merged_into in rows:
+        if merged_into is not None:  # its names are those of another entity now
+            continue
         matched = [n for n in (name, *(aliases or ())) if stands_in(normalise_name(n), folded)]
         if matched:
             length = max(len(normalise_name(n)) for n in matched)

@@ -12,11 +12,14 @@ from retrieval.definitions import RetrieveRequest
 from retrieval.models import Gap
 from retrieval.retrieve import retrieve
 from tests.api.client import Caller, Side, caller_for, codes, event_body, new_side
-from tests.workspaces.memory import ATLAS_FACTS, draft, remember
+from tests.workspaces.memory import ATLAS_FACTS, draft, principal_of, remember
 from workspaces.api.base import ApiView
 from workspaces.models.trees import SummaryNode
+from workspaces.services.corrections.correct import correct_leaf
+from workspaces.services.erasure.request import erase_leaf
 
 WS = "workspaces/<slug:ws>"
+CONNECTED = {"provider": "a", "account": "b", "kind": "markdown_folder", "settings": {"path": "/"}}
 # (method, route): (body, permission); "" is any key.
 MATRIX: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", "me"): (None, ""),
@@ -33,10 +36,28 @@ MATRIX: dict[tuple[str, str], tuple[Any, str]] = {
     ("GET", f"{WS}/trees/<tree_key:key>"): (None, "memory:read"),
     ("GET", f"{WS}/trees/<tree_key:key>:seal"): (None, "memory:read"),
     ("POST", f"{WS}/trees/<tree_key:key>:seal"): (None, "memory:write"),
+    ("GET", f"{WS}/trees/<tree_key:key>:rebuild"): (None, "memory:read"),
+    ("POST", f"{WS}/trees/<tree_key:key>:rebuild"): (None, "memory:write"),
     ("GET", f"{WS}/leaves/<uuid:leaf_id>"): (None, "memory:read"),
     ("GET", f"{WS}/leaves/<uuid:leaf_id>/history"): (None, "memory:read"),
+    ("POST", f"{WS}/leaves/<uuid:leaf_id>:correct"): ({"text": "Else."}, "memory:write"),
+    ("POST", f"{WS}/leaves/<uuid:leaf_id>:forget"): (None, "memory:write"),
+    ("POST", f"{WS}/leaves/<uuid:leaf_id>:restore"): (None, "memory:write"),
+    ("POST", f"{WS}/leaves/<uuid:leaf_id>:move"): ({"entity": "atlas"}, "memory:write"),
+    ("GET", f"{WS}/audit"): (None, "memory:read"),
+    ("POST", f"{WS}/audit/<uuid:audit_id>:undo"): (None, "memory:write"),
+    ("POST", f"{WS}/leaves/<uuid:leaf_id>:erase"): ({"only_this": True}, "memory:write"),
+    ("GET", f"{WS}/erasures/<uuid:erasure_id>"): (None, "memory:read"),
     ("GET", f"{WS}/summaries/<uuid:summary_id>"): (None, "memory:read"),
     ("GET", f"{WS}/entities"): (None, "memory:read"),
+    ("GET", f"{WS}/entities/<slug:slug>"): (None, "memory:read"),
+    ("PATCH", f"{WS}/entities/<slug:slug>"): ({"description": "A gateway."}, "memory:write"),
+    ("POST", f"{WS}/entities/<slug:slug>:merge"): ({"into": "atlas"}, "memory:write"),
+    ("GET", f"{WS}/integrations"): (None, "memory:read"),
+    ("POST", f"{WS}/integrations"): (CONNECTED, "memory:write"),
+    ("GET", f"{WS}/integrations/<part:provider>/<part:account>"): (None, "memory:read"),
+    ("DELETE", f"{WS}/integrations/<part:provider>/<part:account>"): (None, "memory:write"),
+    ("POST", f"{WS}/integrations/<part:provider>/<part:account>/sync"): (None, "memory:write"),
     ("GET", f"{WS}/jobs"): (None, "memory:read"),
     ("POST", f"{WS}/jobs/<uuid:job_id>:retry"): (None, "memory:write"),
     ("POST", f"{WS}/jobs/<uuid:job_id>:cancel"): (None, "memory:write"),
@@ -90,24 +111,47 @@ def ids(django_db_setup: None) -> tuple[Side, dict[str, str]]:
     """A tenant's side with one row of everything, by the name of its part of an address."""
     side = new_side()
     facts = [draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:10])]
-    [first, *_] = remember(side.workspace, *facts)
+    [first, *_, last] = remember(side.workspace, *facts)
     answer = retrieve(
         side.workspace, scopes=None, request=RetrieveRequest(query="Which colour has the moon?")
     )
+    [chunk] = first.chunks
+    assert chunk.leaf_id is not None
+    corrected = correct_leaf(
+        side.workspace,
+        principal=principal_of(side.workspace),
+        scopes=ALL_SCOPES,
+        leaf_id=chunk.leaf_id,
+        text="The Atlas gateway listens on port 9443.",
+    )
+    assert last.chunks[0].leaf_id is not None
+    erasure = erase_leaf(
+        side.workspace,
+        principal=principal_of(side.workspace),
+        scopes=ALL_SCOPES,
+        leaf_id=last.chunks[0].leaf_id,
+    )
     with workspace_scope(side.workspace, ALL_SCOPES):
+        side.workspace.connectors.create(
+            scope_id=side.workspace.id, provider="files", account="notes", kind="markdown_folder"
+        )
         job = side.workspace.jobs.first()
         gap = side.workspace.gaps.first()
         summary = side.workspace.summaries.first()
         assert job is not None
         assert gap is not None
-        [chunk] = first.chunks
         found = {
             "ws": side.workspace.slug,
             "event_id": str(first.event_id),
             "key": str(chunk.tree_key),
+            "slug": str(chunk.tree_key).removeprefix("interaction:"),
             "leaf_id": str(chunk.leaf_id),
             "summary_id": str(summary.id if summary else uuid4()),
             "job_id": str(job.id),
+            "provider": "files",
+            "account": "notes",
+            "audit_id": str(corrected.audit_id),
+            "erasure_id": str(erasure.erasure_id),
             "gap_id": str(gap.id),
             "retrieval_id": str(answer.retrieval_id),
         }
@@ -121,7 +165,8 @@ def stranger(django_db_setup: None) -> Side:
 
 
 def fill(route: str, ids: dict[str, str]) -> str:
-    for part in ("slug:ws", "tree_key:key", *(f"uuid:{name}" for name in ids)):
+    parts = ("slug:ws", "slug:slug", "tree_key:key", "part:provider", "part:account")
+    for part in (*parts, *(f"uuid:{name}" for name in ids)):
         route = route.replace(f"<{part}>", ids[part.partition(":")[2]])
     return route
 

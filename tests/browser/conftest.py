@@ -11,6 +11,7 @@ import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 
 from holamem.asgi import application
+from tests.browser.watching import Watch
 from tests.dashboard.memory import Filled, fill_workspace
 from tests.dashboard.people import make_person
 
@@ -64,3 +65,8 @@ def chromium(filled: Filled, username: str, site: str) -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def watch(site: str) -> Watch:
+    return Watch(site)

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests.browser.watching import Watch, check_accessibility
 from tests.dashboard.memory import Filled
 from tests.dashboard.people import PASSWORD
 
@@ -17,34 +16,6 @@ SCHEMES = ["light", "dark"]
 WIDTHS = [380, 1280]
 QUESTION = "ask/?q=Which+port+does+the+Atlas+gateway+use%3F"
 ARTEFACTS = os.environ.get("SCREENSHOTS_DIR", "")
-
-
-@dataclass
-class Watch:
-    """What must not happen while a page is open."""
-
-    site: str
-    faults: list[str] = field(default_factory=list)
-
-    def attach(self, page: Page) -> None:
-        page.on("console", self._note_console)
-        page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
-        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
-        page.on("request", self._note_request)
-
-    def _note_console(self, message: object) -> None:
-        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
-            self.faults.append(f"console: {message.text}")  # type: ignore[attr-defined]
-
-    def _note_request(self, request: object) -> None:
-        url: str = request.url  # type: ignore[attr-defined]
-        if not url.startswith((self.site, "data:", "blob:")):
-            self.faults.append(f"outside: {url}")
-
-
-@pytest.fixture
-def watch(site: str) -> Watch:
-    return Watch(site)
 
 
 def _paths(filled: Filled) -> dict[str, str]:
@@ -59,6 +30,13 @@ def _paths(filled: Filled) -> dict[str, str]:
         "gaps": filled.address("gaps/"),
         "events": filled.address("events/"),
         "jobs": filled.address("jobs/"),
+        "erase": filled.address(f"nodes/{filled.leaf_id}/erase/"),
+        "receipt": filled.address(f"erasures/{filled.erasure_id}/"),
+        "entities": filled.address("entities/"),
+        "entity": filled.address(f"entities/{filled.entity_id}/"),
+        "merge": filled.address(f"entities/{filled.entity_id}/merge/?into={filled.other_slug}"),
+        "audit": filled.address("audit/"),
+        "integrations": filled.address("integrations/"),
         "missing": filled.address("nowhere/"),
     }
 
@@ -109,14 +87,7 @@ def _check(page: Page, where: str) -> None:
     if ARTEFACTS:
         page.screenshot(path=Path(ARTEFACTS) / f"{where}.png", full_page=True)
     if not where.endswith("dark-380"):  # the colours are those of dark-1280, the rest of light-380
-        _check_accessibility(page, where)
-
-
-def _check_accessibility(page: Page, where: str) -> None:
-    result = Axe().run(page).response
-    assert result["passes"], "the checker saw nothing"
-    grave = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
-    assert [(item["id"], item["nodes"][:2]) for item in grave] == [], where
+        check_accessibility(page, where)
 
 
 def test_the_dashboard_works_without_script_and_by_keyboard(

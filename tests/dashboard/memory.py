@@ -8,9 +8,13 @@ from django.utils import timezone
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.ids import new_id
 from retrieval.models import Gap
-from tests.workspaces.memory import draft, remember
+from tests.workspaces.memory import draft, drain, principal_of, remember
+from workspaces.models.connectors import Connector
+from workspaces.models.entities import Entity
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
+from workspaces.services.entities.changes import add_alias
+from workspaces.services.erasure.request import erase_leaf
 from workspaces.services.tenants import create_tenant, create_workspace
 
 HOSTILE = (
@@ -40,6 +44,9 @@ class Filled:
     summary_id: UUID
     gap_id: UUID
     job_id: UUID
+    entity_id: UUID
+    other_slug: str
+    erasure_id: UUID
 
     def address(self, rest: str = "") -> str:
         return f"/w/{self.tenant.slug}/{self.workspace.slug}/{rest}"
@@ -54,9 +61,16 @@ def fill_workspace() -> Filled:
     assert leaves[0].tree_id
     assert leaves[0].leaf_id
     assert leaves[-1].leaf_id
+    entity, other = _entities_of(workspace, leaves[0].leaf_id, leaves[-2].leaf_id)
+    add_alias(
+        workspace, principal=principal_of(workspace), scopes=None, slug=entity.slug, alias="Edge"
+    )
+    erasure_id = erase_a_leaf(workspace)
+    drain(workspace)
     with workspace_scope(workspace, ALL_SCOPES):
         summary = workspace.summaries.filter(status="sealed").first()
         assert summary is not None, "the sample must be long enough to seal"
+        add_connector(workspace)
         return Filled(
             tenant=tenant,
             workspace=workspace,
@@ -66,6 +80,42 @@ def fill_workspace() -> Filled:
             summary_id=summary.id,
             gap_id=add_gap(workspace).id,
             job_id=add_parked_job(workspace).id,
+            entity_id=entity.id,
+            other_slug=other.slug,
+            erasure_id=erasure_id,
+        )
+
+
+def _entities_of(workspace: Workspace, *leaf_ids: UUID | None) -> list[Entity]:
+    with workspace_scope(workspace, ALL_SCOPES):
+        rows = {leaf.id: leaf.entity for leaf in workspace.leaves.select_related("entity")}
+    found = [rows[leaf_id] for leaf_id in leaf_ids if leaf_id is not None]
+    return [entity for entity in found if entity is not None]
+
+
+def erase_a_leaf(workspace: Workspace) -> UUID:
+    """A leaf that came and went, for its receipt."""
+    result = remember(workspace, draft("The Ledger service writes all invoices.", minutes=30))[0]
+    leaf_id = result.chunks[0].leaf_id
+    assert leaf_id is not None
+    principal = principal_of(workspace)
+    return erase_leaf(
+        workspace, principal=principal, scopes=None, leaf_id=leaf_id, reason="request 17"
+    ).erasure_id
+
+
+def add_connector(workspace: Workspace, account: str = "handbook") -> Connector:
+    with workspace_scope(workspace, ALL_SCOPES):
+        return Connector.objects.create(
+            workspace=workspace,
+            scope_id=workspace.id,
+            provider="markdown",
+            account=account,
+            kind="markdown_folder",
+            settings={"path": "/srv/notes"},
+            progress={"seen": 40, "changed": 3, "deleted": 1, "failed": 2, "total": 40},
+            last_started_at=timezone.now(),
+            last_finished_at=timezone.now(),
         )
 
 

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from holamem.database.scope import system_scope
+from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from tests.dashboard.memory import Filled
 from tests.dashboard.people import make_person, signed_in_client
 from workspaces.models.jobs import Job
@@ -70,6 +70,14 @@ def test_the_text_of_events_and_the_queue_are_not_shown(root: Client, filled: Fi
     page = root.get(f"/admin/workspaces/event/{event.id}/change/").content.decode()
     assert event.payload_text not in page
     assert root.get("/admin/django_q/success/").status_code == 404
+
+
+def test_what_a_connector_signs_in_with_is_not_shown(root: Client, filled: Filled) -> None:
+    with workspace_scope(filled.workspace, ALL_SCOPES):
+        connector = filled.workspace.connectors.get()
+    page = root.get(f"/admin/workspaces/connector/{connector.id}/change/").content.decode()
+    assert "handbook" in page
+    assert connector.settings["path"] not in page
 
 
 def test_staff_see_only_their_tenant(

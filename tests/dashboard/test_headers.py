@@ -8,7 +8,10 @@ from django.test import Client
 
 from tests.dashboard.memory import Filled
 
-PAGES = ["", "trees/", "ask/", "gaps/", "events/", "jobs/", "nowhere/"]
+PAGES = [
+    "", "trees/", "entities/", "ask/", "gaps/", "events/", "jobs/", "integrations/", "audit/",
+    "nowhere/",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -12,7 +12,9 @@ from tests.workspaces.memory import draft, remember
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
 
-PAGES = ["", "trees/", "ask/", "gaps/", "events/", "jobs/"]
+PAGES = [
+    "", "trees/", "entities/", "ask/", "gaps/", "events/", "jobs/", "integrations/", "audit/",
+]  # fmt: skip
 MAX_QUERIES = 60  # transaction control and roles included
 
 

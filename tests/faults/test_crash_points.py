@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from holamem.environment import PROJECT_DIR
+from tests.faults import test_correction_crashes as correcting
+from tests.faults import test_erasure_crashes as erasing
+from tests.faults import test_merge_crashes as merging
+from tests.faults import test_sync_crashes as syncing
 from tests.faults.crash import is_killed_at, picture, recover
 from tests.verification import assert_clean
 from tests.workspaces.memory import draft, drain, principal_of
@@ -123,7 +127,9 @@ def test_every_other_point_is_survived_too(
 
 def test_every_point_in_the_code_is_struck_by_a_test() -> None:
     in_code = {name for path in (PROJECT_DIR / "workspaces").rglob("*.py") for name in points(path)}
-    assert in_code == {name for name, _ in (*SAMPLED, *REST)}
+    struck = (*SAMPLED, *REST, *erasing.REQUEST_POINTS, *erasing.SAMPLED, *erasing.REST)
+    struck = (*struck, *syncing.POINTS, *merging.POINTS, *correcting.POINTS)
+    assert in_code == {name for name, _ in struck}
 
 
 def points(path: Path) -> list[str]:

@@ -51,6 +51,9 @@ class MemoryMaker:
                 slug=f"e{new_id().hex[-12:]}",
                 name=name,
                 normalised_name=normalise_name(name),
+                normalised_names=[
+                    normalise_name(known) for known in (name, *values.get("aliases", []))
+                ],
                 aliases=values.get("aliases", []),
             )
             return Tree.objects.create(

@@ -42,7 +42,9 @@ def test_summary_bullets_are_shown_without_their_citations(memory: MemoryMaker) 
 
 def test_a_quarantined_summary_is_not_returned(memory: MemoryMaker) -> None:
     leaves = [memory.leaf(text) for text in FACTS]
-    summary = memory.summary("Atlas keeps a secret.", children=leaves, status="quarantined")
+    summary = memory.summary(
+        "Atlas keeps a secret.", children=leaves, status="quarantined", withheld=True
+    )
 
     answer = ask(memory.workspace, "Summarise Atlas")
 

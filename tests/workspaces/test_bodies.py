@@ -16,6 +16,7 @@ from workspaces.bodies import (
     delete_bodies,
     read_front_matter,
     read_markdown,
+    save_bodies,
     write_body,
 )
 
@@ -83,6 +84,42 @@ def test_a_copy_has_the_same_bytes() -> None:
     written = write_body("bodies/source.md", front_matter=HEAD, markdown="same")
     copy_body(written.path, "bodies/target/copy.md")
     assert read_markdown("bodies/target/copy.md", sha256=written.sha256) == "same"
+
+
+def test_bodies_that_are_written_together_sync_their_folder_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    save_bodies({"bodies/together/first.md": b"0"})  # makes the folder
+    synced: list[Path] = []
+    real = bodies.sync_directory
+
+    def watched(path: Path) -> None:
+        synced.append(path)
+        real(path)
+
+    monkeypatch.setattr(bodies, "sync_directory", watched)
+    save_bodies({f"bodies/together/{n}.md": str(n).encode() for n in range(5)})
+    folder = on_disk("bodies/together")
+    assert synced == [folder]
+    assert [(folder / f"{n}.md").read_text() for n in range(5)] == ["0", "1", "2", "3", "4"]
+
+
+def test_a_full_disk_in_the_middle_leaves_none_of_the_bodies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, calls = os.fsync, [0]
+
+    def full_after_two(descriptor: int) -> None:
+        calls[0] += 1
+        if calls[0] > 4:  # two for the folder, two for bodies
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(bodies.os, "fsync", full_after_two)
+    with pytest.raises(OSError, match="No space"):
+        save_bodies({f"bodies/half/way/{n}.md": b"x" for n in range(5)})
+    monkeypatch.undo()
+    assert list(on_disk("bodies/half/way").iterdir()) == []
 
 
 def test_a_path_outside_the_folder_is_refused(tmp_path: Path) -> None:

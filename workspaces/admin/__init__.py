@@ -1,5 +1,25 @@
 """Django admin of workspaces; importing this package registers every model."""
 
-from workspaces.admin import events, jobs, queue, search, tenancy, trees
+from workspaces.admin import (
+    connectors,
+    erasures,
+    events,
+    jobs,
+    merges,
+    queue,
+    search,
+    tenancy,
+    trees,
+)
 
-__all__ = ["events", "jobs", "queue", "search", "tenancy", "trees"]
+__all__ = [
+    "connectors",
+    "erasures",
+    "events",
+    "jobs",
+    "merges",
+    "queue",
+    "search",
+    "tenancy",
+    "trees",
+]

@@ -28,10 +28,10 @@ from workspaces.services.dry_run import dry_run
 from workspaces.services.intake import (
     EventDraft,
     Received,
-    messages_to_drafts,
     receive_events,
 )
 from workspaces.services.listing import list_events
+from workspaces.services.messages import messages_to_drafts
 from workspaces.services.results import event_result, wait_for_event
 
 WRITE_PROBLEMS = (404, 409, 413, 415, 422)

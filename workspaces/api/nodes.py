@@ -13,10 +13,8 @@ from workspaces.api.serializers_memory import (
     LeafSerializer,
     SummarySerializer,
 )
-from workspaces.models.trees import GONE_LEAVES, SummaryNode
+from workspaces.models.trees import GONE_LEAVES
 from workspaces.services.node_view import NodeView, Version, node_view
-
-HIDDEN = (*GONE_LEAVES, SummaryNode.Status.QUARANTINED)
 
 
 class NodeApiView(WorkspaceView):
@@ -27,7 +25,8 @@ class NodeApiView(WorkspaceView):
 
     def node(self, node_id: UUID, *, kind: str) -> NodeView:
         found = node_view(self.workspace, scopes=self.id_scopes, node_id=node_id)
-        if found.node.kind != kind or found.node.status in HIDDEN:
+        hidden = found.node.status in GONE_LEAVES or (kind == "summary" and found.node.withheld)
+        if found.node.kind != kind or hidden:
             raise NotFound("There is no such node.")
         return found
 

@@ -11,10 +11,15 @@ from drf_spectacular.utils import OpenApiParameter
 PLACES_IN_PATHS = {
     "ws": "Slug of the workspace.",
     "key": "Key of the tree, such as `interaction:alice` or `github:repo-atlas`.",
+    "slug": "Slug of the entity, such as `alice`; it never changes.",
     "event_id": "Id of the event.",
     "leaf_id": "Id of the source leaf.",
     "summary_id": "Id of the summary node.",
     "job_id": "Id of the job.",
+    "erasure_id": "Id of the erasure, from its receipt.",
+    "provider": "Name of the connected source's provider, such as `files`.",
+    "account": "Account at the provider.",
+    "audit_id": "Id of the audit entry.",
     "gap_id": "Id of the gap.",
     "retrieval_id": "Id of the answer, from `memory/retrieve`.",
 }

@@ -24,6 +24,7 @@ from holamem.http.fields import (
     TextField,
     choices,
 )
+from holamem.text.normalise import is_blank
 from workspaces.api.base import REF_CHARACTERS, UserQuery
 from workspaces.api.pagination import PageQuery, page_of
 from workspaces.models.log import Category, Chunk, Event
@@ -75,7 +76,12 @@ class EventSerializer(StrictSerializer):
     kind = StrictChoiceField(
         choices=choices(Event.Kind.values), help_text="Decides which admission rules hold."
     )
-    text = SizedTextField(max_bytes=EVENT_TEXT_BYTES, help_text="At most 1 MB of UTF-8.")
+    text = SizedTextField(
+        max_bytes=EVENT_TEXT_BYTES,
+        required=False,
+        blank_allowed=True,
+        help_text="At most 1 MB of UTF-8, not blank; left out, or empty, with `deleted`.",
+    )
     occurred_at = AwareDateTimeField(required=False, help_text=EXAMPLE_TIME)
     user_id = NameField(
         required=False, max_length=REF_CHARACTERS, help_text="The caller's own id of an end user."
@@ -106,6 +112,14 @@ class EventSerializer(StrictSerializer):
         help_text="Account there; with `provider` it names the tree.",
     )
     succeeded = StrictBooleanField(required=False, help_text="Of a tool_result.")
+    deleted = StrictBooleanField(
+        required=False,
+        help_text=(
+            "True: the object that `external_id` names was deleted at its source, at"
+            " `occurred_at`. Its leaves become inactive; only a later revision brings it back."
+            " In the integration category only."
+        ),
+    )
     evidence_event_ids = StrictListField(
         child=StrictUUIDField(),
         max_length=EVIDENCE_EVENTS,
@@ -118,6 +132,29 @@ class EventSerializer(StrictSerializer):
         help_text="`accepted`: the caller vouches for the text; no admission judgement.",
     )
     metadata = MetadataField(required=False, help_text="Kept and returned as it is.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        """What is not deleted needs a text; named together with all else that is wrong."""
+        problem = _text_problem(data)
+        try:
+            known = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            if problem is None or not isinstance(error.detail, dict):
+                raise
+            raise serializers.ValidationError({**problem, **error.detail}) from error
+        if problem is not None:
+            raise serializers.ValidationError(problem)
+        return {"text": "", **known}
+
+
+def _text_problem(data: Any) -> dict[str, list[serializers.ErrorDetail]] | None:
+    if not isinstance(data, Mapping) or data.get("deleted") is True:
+        return None
+    if "text" not in data:
+        return {"text": [serializers.ErrorDetail("This field is required.", "required")]}
+    if isinstance(data["text"], str) and is_blank(data["text"]):
+        return {"text": [serializers.ErrorDetail("The text is blank.", "blank")]}
+    return None
 
 
 def event_draft(data: Mapping[str, Any]) -> EventDraft:
@@ -267,6 +304,7 @@ class EventLineSerializer(serializers.Serializer[Any]):
     session = serializers.CharField()
     source = serializers.CharField()  # type: ignore[assignment]  # a field named like an attribute of fields
     external_id = serializers.CharField()
+    deleted = serializers.BooleanField(help_text="The object went away at its source.")
     occurred_at = serializers.DateTimeField(allow_null=True)
     received_at = serializers.DateTimeField()
     attempts = serializers.IntegerField()

@@ -45,6 +45,11 @@ class SealRequestedSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=choices(["queued"]))
 
 
+class TreeRebuildSerializer(SealRequestedSerializer):
+    summaries = serializers.IntegerField(help_text="How many will be written again.")
+    audit_id = serializers.UUIDField()
+
+
 class EntitySerializer(serializers.Serializer[Any]):
     entity_id = serializers.UUIDField(source="id")
     slug = serializers.CharField()
@@ -100,7 +105,7 @@ class NodeSerializer(serializers.Serializer[Any]):
     summary = serializers.CharField()
     body = serializers.CharField(allow_null=True)
     body_problem = serializers.CharField(
-        help_text="Why there is no body: withheld, body_missing, body_corrupt; else empty."
+        help_text="Why there is no body: forgotten, withheld, body_missing, body_corrupt; else empty."
     )
     body_sha256 = serializers.CharField(source="hashes.body_sha256")
     labels = serializers.ListField(child=serializers.CharField())

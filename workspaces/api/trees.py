@@ -15,9 +15,11 @@ from workspaces.api.serializers_memory import (
     SealRequestedSerializer,
     TreeListQuery,
     TreePageSerializer,
+    TreeRebuildSerializer,
     TreeSerializer,
 )
 from workspaces.services.listing import list_entities, list_trees, tree_line
+from workspaces.services.rebuild.trees import rebuild_tree
 from workspaces.services.topology import request_seal
 
 
@@ -73,6 +75,40 @@ class TreeSealView(TreeView):
         with workspace_scope(self.workspace, self.id_scopes):
             request_seal(self.workspace, tree=tree)
         return Response({"tree_id": str(tree.id), "status": "queued"}, status=202)
+
+
+class TreeRebuildView(TreeView):
+    """A tree's own key may end in `:rebuild`, so reading this address reads that tree."""
+
+    queries = {"GET": UserQuery, "POST": UserQuery}
+
+    @operation("trees_get_named_rebuild", summary="", answers={}, exclude=True)
+    def get(self, request: Request, ws: str, key: str) -> Response:
+        return self.answer(f"{key}:rebuild")
+
+    @operation(
+        "trees_rebuild",
+        summary="Write a tree's summaries again",
+        answers={202: TreeRebuildSerializer},
+    )
+    def post(self, request: Request, ws: str, key: str) -> Response:
+        """Every summary is written again from its active leaves, from the bottom up, and search
+        entries are put anew. Each summary stays readable until the new one is there.
+        """
+        is_bound = self.principal.end_user_id is not None
+        scopes = self.change_scopes if is_bound else self.selection().scopes
+        access.get_tree(self.workspace, scopes=scopes, key=key)
+        self.read_no_body(request)
+        queued = rebuild_tree(self.workspace, principal=self.principal, scopes=scopes, key=key)
+        return Response(
+            {
+                "tree_id": str(queued.tree_id),
+                "status": "queued",
+                "summaries": queued.summaries,
+                "audit_id": str(queued.audit_id),
+            },
+            status=202,
+        )
 
 
 class EntitiesView(WorkspaceView):

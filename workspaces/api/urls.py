@@ -3,7 +3,17 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from workspaces.api import events, jobs, nodes, trees, workspaces
+from workspaces.api import (
+    corrections,
+    entities,
+    erasures,
+    events,
+    integrations,
+    jobs,
+    nodes,
+    trees,
+    workspaces,
+)
 
 
 class TreeKeyConverter(StringConverter):
@@ -12,7 +22,14 @@ class TreeKeyConverter(StringConverter):
     regex = r"[^\x00-\x1f\x7f]+"
 
 
+class PartConverter(StringConverter):
+    """One part of an address: printed characters without a slash."""
+
+    regex = r"[^/\x00-\x1f\x7f]+"
+
+
 register_converter(TreeKeyConverter, "tree_key")
+register_converter(PartConverter, "part")
 
 WS = "workspaces/<slug:ws>"
 
@@ -25,11 +42,31 @@ urlpatterns = [
     path(f"{WS}/events/<uuid:event_id>", events.EventView.as_view()),
     path(f"{WS}/trees", trees.TreesView.as_view()),
     path(f"{WS}/trees/<tree_key:key>:seal", trees.TreeSealView.as_view()),
+    path(f"{WS}/trees/<tree_key:key>:rebuild", trees.TreeRebuildView.as_view()),
     path(f"{WS}/trees/<tree_key:key>", trees.TreeView.as_view()),
     path(f"{WS}/leaves/<uuid:leaf_id>", nodes.LeafView.as_view()),
     path(f"{WS}/leaves/<uuid:leaf_id>/history", nodes.LeafHistoryView.as_view()),
+    path(f"{WS}/leaves/<uuid:leaf_id>:correct", corrections.LeafCorrectView.as_view()),
+    path(f"{WS}/leaves/<uuid:leaf_id>:forget", corrections.LeafForgetView.as_view()),
+    path(f"{WS}/leaves/<uuid:leaf_id>:restore", corrections.LeafRestoreView.as_view()),
+    path(f"{WS}/leaves/<uuid:leaf_id>:move", corrections.LeafMoveView.as_view()),
+    path(f"{WS}/audit", corrections.AuditView.as_view()),
+    path(f"{WS}/audit/<uuid:audit_id>:undo", corrections.AuditUndoView.as_view()),
+    path(f"{WS}/leaves/<uuid:leaf_id>:erase", erasures.LeafEraseView.as_view()),
+    path(f"{WS}/erasures/<uuid:erasure_id>", erasures.ErasureView.as_view()),
     path(f"{WS}/summaries/<uuid:summary_id>", nodes.SummaryView.as_view()),
     path(f"{WS}/entities", trees.EntitiesView.as_view()),
+    path(f"{WS}/entities/<slug:slug>", entities.EntityView.as_view()),
+    path(f"{WS}/entities/<slug:slug>:merge", entities.EntityMergeView.as_view()),
+    path(f"{WS}/integrations", integrations.IntegrationsView.as_view()),
+    path(
+        f"{WS}/integrations/<part:provider>/<part:account>",
+        integrations.IntegrationView.as_view(),
+    ),
+    path(
+        f"{WS}/integrations/<part:provider>/<part:account>/sync",
+        integrations.IntegrationSyncView.as_view(),
+    ),
     path(f"{WS}/jobs", jobs.JobsView.as_view()),
     path(f"{WS}/jobs/<uuid:job_id>:retry", jobs.JobRetryView.as_view()),
     path(f"{WS}/jobs/<uuid:job_id>:cancel", jobs.JobCancelView.as_view()),

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
+from workspaces.dashboard.leaf_forms import Typed, editing_of
 from workspaces.dashboard.page import (
     Place,
     page_number,
@@ -16,7 +17,9 @@ from workspaces.dashboard.page import (
 )
 from workspaces.dashboard.tree_drawing import children_of, draw_tree
 from workspaces.models.log import Category
+from workspaces.models.trees import GONE_LEAVES
 from workspaces.rendering import render_markdown
+from workspaces.services.erasure.receipts import Receipt, receipts_of_leaf
 from workspaces.services.node_view import NodeView, node_view
 from workspaces.services.tree_view import (
     Branch,
@@ -95,6 +98,17 @@ def outline_of(branch: Branch) -> list[OutlineItem]:
 
 @workspace_page
 def node(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+    return show_node(request, place, node_id)
+
+
+def show_node(
+    request: HttpRequest,
+    place: Place,
+    node_id: UUID,
+    *,
+    typed: Typed | None = None,
+) -> HttpResponse:
+    """`typed` is what a person wrote into a form of this page that was refused."""
     view = node_view(place.workspace, scopes=place.scopes, node_id=node_id)
     citations = {
         str(child.id): place.address("dashboard_node", child.id) for child in view.children
@@ -108,7 +122,16 @@ def node(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
         view=view,
         body=body,
         changes=_changes(view),
+        editing=editing_of(place, view, typed=typed),
+        receipts=_receipts(place, view),
     )
+
+
+def _receipts(place: Place, view: NodeView) -> list[Receipt]:
+    """Of a leaf that is going or gone."""
+    if view.node.status not in GONE_LEAVES:
+        return []
+    return receipts_of_leaf(place.workspace, scopes=place.scopes, leaf_id=view.node.id)
 
 
 @dataclass(frozen=True, slots=True)

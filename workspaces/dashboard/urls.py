@@ -5,10 +5,24 @@ from django.urls import path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from workspaces.dashboard import trees, work
+from workspaces.dashboard import (
+    audit,
+    entities,
+    erasures,
+    integrations,
+    leaf_changes,
+    tree_changes,
+    trees,
+    work,
+)
 from workspaces.dashboard.doors import SignIn, SignOut, home, tenant_home
 
 WORKSPACE = "w/<slug:tenant>/<slug:workspace>/"
+TREE = WORKSPACE + "trees/<uuid:tree_id>/"
+NODE = WORKSPACE + "nodes/<uuid:node_id>/"
+INTEGRATIONS = WORKSPACE + "integrations/"
+CONNECTOR = INTEGRATIONS + "<uuid:connector_id>/"
+ENTITY = WORKSPACE + "entities/<uuid:entity_id>/"
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("holamem/favicon.svg"))),
@@ -18,8 +32,27 @@ urlpatterns = [
     path("language/", set_language, name="set_language"),
     path("w/<slug:tenant>/", tenant_home, name="dashboard_tenant"),
     path(WORKSPACE + "trees/", trees.tree_list, name="dashboard_trees"),
-    path(WORKSPACE + "trees/<uuid:tree_id>/", trees.tree, name="dashboard_tree"),
-    path(WORKSPACE + "nodes/<uuid:node_id>/", trees.node, name="dashboard_node"),
+    path(TREE, trees.tree, name="dashboard_tree"),
+    path(TREE + "rebuild/", tree_changes.rebuild, name="dashboard_tree_rebuild"),
+    path(NODE, trees.node, name="dashboard_node"),
+    path(NODE + "correct/", leaf_changes.correct, name="dashboard_leaf_correct"),
+    path(NODE + "move/", leaf_changes.move, name="dashboard_leaf_move"),
+    path(NODE + "forget/", leaf_changes.forget, name="dashboard_leaf_forget"),
+    path(NODE + "restore/", leaf_changes.restore, name="dashboard_leaf_restore"),
+    path(NODE + "erase/", erasures.erase, name="dashboard_leaf_erase"),
+    path(WORKSPACE + "erasures/<uuid:erasure_id>/", erasures.erasure, name="dashboard_erasure"),
+    path(WORKSPACE + "entities/", entities.entity_list, name="dashboard_entities"),
+    path(ENTITY, entities.entity, name="dashboard_entity"),
+    path(ENTITY + "rename/", entities.rename, name="dashboard_entity_rename"),
+    path(ENTITY + "aliases/add/", entities.alias_add, name="dashboard_alias_add"),
+    path(ENTITY + "aliases/remove/", entities.alias_remove, name="dashboard_alias_remove"),
+    path(ENTITY + "merge/", entities.merge, name="dashboard_entity_merge"),
+    path(INTEGRATIONS, integrations.integration_list, name="dashboard_integrations"),
+    path(INTEGRATIONS + "add/", integrations.add, name="dashboard_integration_add"),
+    path(CONNECTOR + "sync/", integrations.sync, name="dashboard_integration_sync"),
+    path(CONNECTOR + "stop/", integrations.stop, name="dashboard_integration_stop"),
+    path(WORKSPACE + "audit/", audit.audit_list, name="dashboard_audit"),
+    path(WORKSPACE + "audit/<uuid:audit_id>/undo/", audit.undo, name="dashboard_undo"),
     path(WORKSPACE + "events/", work.event_list, name="dashboard_events"),
     path(WORKSPACE + "jobs/", work.job_list, name="dashboard_jobs"),
     path(WORKSPACE + "jobs/<uuid:job_id>/retry/", work.retry, name="dashboard_job_retry"),

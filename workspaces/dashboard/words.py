@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 CURRENT, STALE, PAST, GAP, FAILED = "●", "◐", "○", "◇", "▲"
 TONES = {CURRENT: "current", STALE: "stale", PAST: "past", GAP: "stale", FAILED: "failed"}
@@ -20,6 +20,12 @@ GLYPHS = {
     # outcomes of a chunk
     "pending": STALE, "rejected": PAST, "created": CURRENT, "superseding": CURRENT,
     "noop_duplicate": PAST,
+    # erasures
+    "requested": STALE, "complete": CURRENT,
+    # merges of entities
+    "moving": STALE, "undoing": STALE, "undone": PAST,
+    # connectors
+    "idle": CURRENT, "queued": STALE,
     # gaps
     "open": GAP, "answered": CURRENT, "dismissed": PAST, "missing": GAP, "conflicting": FAILED,
     "low_confidence": GAP, "outside_time_range": GAP,
@@ -53,6 +59,13 @@ WORDS = {
     "done": _("done"),
     "parked": _("parked"),
     "cancelled": _("cancelled"),
+    "requested": _("requested"),
+    "complete": _("complete"),
+    "moving": _("moving"),
+    "undoing": _("being undone"),
+    "undone": _("undone"),
+    "idle": _("up to date"),
+    "queued": _("queued"),
     "pending": _("not judged yet"),
     "rejected": _("not kept"),
     "created": _("new leaf"),
@@ -111,6 +124,45 @@ WORDS = {
     "node.retired": _("remove a node from the index"),
     "entity.changed": _("update an entity"),
     "erase": _("erase"),
+    "tree.reindex": _("index a tree again"),
+    "entity.names": _("index the names of an entity"),
+    "entity.merge": _("merge entities"),
+    # what people and keys did
+    "leaf.corrected": _("corrected a leaf"),
+    "leaf.forgotten": _("forgot a leaf"),
+    "leaf.restored": _("restored a leaf"),
+    "leaf.moved": _("moved a leaf"),
+    "leaf.erased": _("erased a leaf"),
+    "entity.renamed": _("renamed an entity"),
+    "entity.alias_added": _("added an alias"),
+    "entity.alias_removed": _("removed an alias"),
+    "entity.merged": _("merged entities"),
+    "tree.rebuilt": _("asked to rebuild a tree"),
+    "entity.described": _("described an entity"),
+    "integration.created": _("connected a source"),
+    "integration.synced": _("asked for a sync"),
+    "integration.stopped": _("stopped a source"),
+    "markdown_folder": _("markdown folder"),
+    "connector.sync": _("read a source"),
+    "old": _("before"),
+    "new": _("after"),
+    "alias": _("alias"),
+    "name": _("name"),
+    "into_name": _("into"),
+    "from_tree": _("from"),
+    "to_tree": _("to"),
+    "tree": _("tree"),
+    # counts of a receipt
+    "leaves": _("Leaves"),
+    "summaries": _("Summaries"),
+    "events": _("Events"),
+    "chunks": _("Chunks"),
+    "bodies_erased": _("Texts on disk"),
+    "entries": _("Entries of the search index"),
+    "links": _("Links to entities"),
+    "entities": _("Entities"),
+    "retrievals": _("Questions that quoted it"),
+    "memory.read_all_users": _("read everyone's memory"),
     # types of entities
     "person": _("person"),
     "project": _("project"),
@@ -193,10 +245,16 @@ class Chip:
     tone: str
 
 
+UNDONE = ".undone"
+
+
 def word_for(code: object) -> str:
-    """The translated word of a code; an unknown one is shown with spaces for underscores."""
-    known = WORDS.get(str(code))
-    return str(known) if known is not None else str(code).replace("_", " ")
+    """The translated word of a code; an unknown one is shown with spaces for its signs."""
+    text = str(code)
+    if text.endswith(UNDONE) and text not in WORDS:
+        return gettext("undid: %(change)s") % {"change": word_for(text.removesuffix(UNDONE))}
+    known = WORDS.get(text)
+    return str(known) if known is not None else text.replace("_", " ").replace(".", " ")
 
 
 def chip_for(code: str) -> Chip:

@@ -1,6 +1,7 @@
 """The embedding model in use, and the vectors of texts that are being stored."""
 
 import logging
+from collections.abc import Sequence
 from functools import lru_cache
 
 from holamem.database.scope import system_scope
@@ -55,9 +56,16 @@ def passage_text(*, text: str, actor: str) -> str:
 
 def embed_passage(text: str) -> list[float] | None:
     """A vector for storing, or None while the provider is out: text search works without."""
+    return embed_stored([text])[0]
+
+
+def embed_stored(texts: Sequence[str]) -> list[list[float] | None]:
+    """Vectors for storing, in order; None for a text that has none, all while the provider is out."""
+    if not texts:
+        return []
     try:
-        vectors = embedder().embed_passages([text])
+        vectors = embedder().embed_passages(texts)
     except ProviderError as error:
         logger.warning("embedding.failed", extra={"code": error.code})
-        return None
-    return vectors[0] or None
+        return [None] * len(texts)
+    return [vector or None for vector in vectors]

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
+from pgvector import HalfVector
 
+from holamem.database.statements import Statement, run_together
 from holamem.ids import new_id
 from holamem.text.segment import terms_with_positions, to_tsvector_literal
-from workspaces.models.index import EmbeddingModel, LexemeEntry, VectorEntry
+from workspaces.models.index import EmbeddingModel, LexemeEntry
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, SummaryNode
 
@@ -50,45 +51,52 @@ def put_leaf_lexemes(
     workspace: Workspace, *, leaf: SourceLeaf, text: str, entity_names: Sequence[str]
 ) -> None:
     """In the leaf's own transaction: a committed leaf is findable by text at once."""
-    _put_lexemes(
-        workspace,
-        node=leaf,
-        kind="leaf",
-        text=leaf_search_text(
-            text=text, actor=leaf.actor, entity_names=entity_names, day=leaf.observed_at
-        ),
+    run_together(
+        [leaf_lexemes_statement(workspace, leaf=leaf, text=text, entity_names=entity_names)]
     )
 
 
+def leaf_lexemes_statement(
+    workspace: Workspace, *, leaf: SourceLeaf, text: str, entity_names: Sequence[str]
+) -> Statement:
+    text = leaf_search_text(
+        text=text, actor=leaf.actor, entity_names=entity_names, day=leaf.observed_at
+    )
+    return _lexemes_statement(workspace, node=leaf, kind="leaf", text=text)
+
+
 def put_summary_lexemes(workspace: Workspace, *, node: SummaryNode, text: str) -> None:
-    _put_lexemes(workspace, node=node, kind="summary", text=f"{node.title}\n{text}")
+    run_together([summary_lexemes_statement(workspace, node=node, text=text)])
 
 
-def _put_lexemes(
+def summary_lexemes_statement(workspace: Workspace, *, node: SummaryNode, text: str) -> Statement:
+    return _lexemes_statement(workspace, node=node, kind="summary", text=f"{node.title}\n{text}")
+
+
+def _lexemes_statement(
     workspace: Workspace, *, node: SourceLeaf | SummaryNode, kind: str, text: str
-) -> None:
+) -> Statement:
+    """The literal carries positions (term frequencies), which no ORM expression can build."""
     terms = terms_with_positions(text)
     literal = to_tsvector_literal(terms, extra=[scope_lexeme(workspace.pk, node.scope_id)])
-    # The literal carries positions (term frequencies), which no ORM expression can build.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO workspaces_lexemeentry (id, workspace_id, scope_id, node_id, tree_id,"
-            " kind, status, length, lexemes)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::tsvector)"
-            " ON CONFLICT (workspace_id, node_id) DO UPDATE"
-            " SET status = EXCLUDED.status, length = EXCLUDED.length, lexemes = EXCLUDED.lexemes",
-            [
-                new_id(),
-                workspace.pk,
-                node.scope_id,
-                node.id,
-                node.tree_id,
-                kind,
-                node.status,
-                len(terms),
-                literal,
-            ],
-        )
+    return Statement(
+        "INSERT INTO workspaces_lexemeentry (id, workspace_id, scope_id, node_id, tree_id,"
+        " kind, status, length, lexemes)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::tsvector)"
+        " ON CONFLICT (workspace_id, node_id) DO UPDATE"
+        " SET status = EXCLUDED.status, length = EXCLUDED.length, lexemes = EXCLUDED.lexemes",
+        [
+            new_id(),
+            workspace.pk,
+            node.scope_id,
+            node.id,
+            node.tree_id,
+            kind,
+            node.status,
+            len(terms),
+            literal,
+        ],
+    )
 
 
 def put_vector(
@@ -99,18 +107,37 @@ def put_vector(
     vector: Sequence[float],
 ) -> None:
     """Insert or replace the node's vector (unit length, the model's dimension)."""
-    VectorEntry.objects.update_or_create(
-        workspace=workspace,
-        node_id=node.id,
-        defaults={
-            "scope_id": node.scope_id,
-            "tree_id": node.tree_id,
-            "kind": "leaf" if isinstance(node, SourceLeaf) else "summary",
-            "status": node.status,
-            "model": model,
-            "source_sha256": node.body_sha256,
-            "embedding": list(vector),
-        },
+    run_together([vector_statement(workspace, node=node, model=model, vector=vector)])
+
+
+def vector_statement(
+    workspace: Workspace,
+    *,
+    node: SourceLeaf | SummaryNode,
+    model: EmbeddingModel,
+    vector: Sequence[float],
+) -> Statement:
+    """One statement where `update_or_create` takes four."""
+    return Statement(
+        "INSERT INTO workspaces_vectorentry (id, workspace_id, scope_id, node_id, tree_id, kind,"
+        " status, model_id, source_sha256, embedding)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s::halfvec)"
+        " ON CONFLICT (workspace_id, node_id) DO UPDATE SET scope_id = EXCLUDED.scope_id,"
+        " tree_id = EXCLUDED.tree_id, kind = EXCLUDED.kind, status = EXCLUDED.status,"
+        " model_id = EXCLUDED.model_id, source_sha256 = EXCLUDED.source_sha256,"
+        " embedding = EXCLUDED.embedding",
+        [
+            new_id(),
+            workspace.pk,
+            node.scope_id,
+            node.id,
+            node.tree_id,
+            "leaf" if isinstance(node, SourceLeaf) else "summary",
+            node.status,
+            model.pk,
+            node.body_sha256,
+            HalfVector(list(vector)).to_text(),
+        ],
     )
 
 

@@ -34,10 +34,14 @@ class ChunkContext:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """`confidence` is 0..1; `reason` is one short machine word."""
+    """`confidence` is 0..1; `reason` is one short machine word.
+
+    `judged_by` is set when another judge had to decide than the one that was asked.
+    """
 
     confidence: float
     reason: str
+    judged_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

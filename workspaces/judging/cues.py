@@ -29,6 +29,7 @@ class Cues:
     undecided: Pattern
     standing: Pattern
     preference: Pattern
+    kin: Pattern
     first_person: Pattern
     named_subject: Pattern
     definite_subject: Pattern

@@ -70,7 +70,8 @@ ENGLISH = Cues(
         r"|congrat\w*|happy (?:birthday|friday|monday|new year|holidays)|talk (?:soon|later)|well done|good (?:job|work)|great (?:job|work)"
         r"|(?:it's|it is|been) (?:raining|snowing|sunny|hot|cold|freezing|friday|monday)|(?:the|this|such) (?:weather|traffic|rain|heat)"
         r"|coffee (?:time|first)|(?:that's|that is) (?:it|all) (?:for|from)|gotta (?:go|run)|back to work|fingers crossed|no worries"
-        r"|you (?:are|'re) (?:right|a star|the best|welcome|awesome|amazing|great|funny|so)|proud of you|sorry (?:about|for|to))\b"
+        r"|you (?:are|'re) (?:right|a star|the best|welcome|awesome|amazing|great|funny|so)|proud of you|sorry (?:about|for|to)|kind words|means? (?:a lot|so much|the world)|(?:totally|completely|absolutely|100%|couldn't|can't|don't) agree|(?:so |really |super )?glad (?:you|to|that you|your)|here for you"
+        r"|(?:grateful|thankful|lucky) (?:for|to have) (?:you|your|the|all|such|everyone|this|it))\b"
         r"|^(?:that|this|it|those|these|sounds|looks|what an?|how|such an?)(?:'s| is| was| are| were)?\s?(?:so |really |very |just |pretty |a |an |not )*"
         rf"(?:{_PRAISE}|like)\b[^:]{{0,60}}$"
     ),
@@ -113,6 +114,10 @@ ENGLISH = Cues(
     preference=compiled(
         r"\b(?:i|we|he|she|they|[A-Z]\w+) (?:really |much |also |absolutely |don't |do not |doesn't |can't )*(?:prefers?|likes?|loves?|hates?|dislikes?|enjoys?|favou?rs?|stand|eats?|drinks?|drive)\b"
         r"|\b(?:my|our|his|her) (?:\w+ )?favou?rite\b|\ballergic\b|\b(?:rather than|instead of) \w|\b(?:vegetarian|vegan)\b|\bfrom now on\b|^(?:please )?always\b|\bmy (?:main )?(?:hobby|hobbies|passion)\b|\bi (?:want|need|expect) (?:all|the|every|my|our|short|answers|replies|reports|only)\b"
+    ),
+    kin=compiled(
+        r"\b(?:my|our|his|her) (?:late |older |younger |elder |little |big |best |ex-?|two |three |only )*(?:wife|husband|partner|fianc[eé]e?|girlfriend|boyfriend|sons?|daughters?"
+        r"|brothers?|sisters?|mothers?|fathers?|mom|mum|dad|parents|grand(?:ma|pa|mother|father|parents|son|daughter)|aunt|uncle|cousins?|nieces?|nephews?|in-laws|roommate|landlord)\b"
     ),
     first_person=compiled(
         r"(?:^|[,;] |\band |\b(?:yesterday|today|recently|last \w+|in \d{4}),? )(?:i|we|my|our|mine)(?:'m|'ve|'d|'re)?\b"

@@ -55,3 +55,11 @@ CHINESE_HEAD_TYPES: dict[str, str] = {
     **dict.fromkeys(word_set("流程 流水线 管道 规范 机制"), "workflow"),
     **dict.fromkeys(word_set("团队 小组 部门 论坛 展会 大会 招聘会"), "topic"),
 }
+# A word of two characters before one of these is still a kind of event: 产品发布会, 公司年会.
+CHINESE_EVENT_HEADS: dict[str, str] = dict.fromkeys(
+    word_set(
+        "峰会 研讨会 分享会 交流会 发布会 博览会 音乐会 演唱会 运动会 音乐节 艺术节 电影节 文化节 购物节 马拉松 训练营 夏令营 提升营 "
+        "之旅 盛宴 大赛 锦标赛 讲座 沙龙 工作坊 展览 集团 有限公司"
+    ),
+    "topic",
+)

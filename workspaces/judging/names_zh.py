@@ -2,9 +2,14 @@
 
 import re
 
-from workspaces.judging.mentions import CHINESE_HEAD_TYPES, Mention, Role
+from workspaces.judging.mentions import (
+    CHINESE_EVENT_HEADS,
+    CHINESE_HEAD_TYPES,
+    Mention,
+    Role,
+)
 from workspaces.judging.placeholders import COMMON_ACRONYMS, is_placeholder
-from workspaces.judging.surnames import NOT_PEOPLE, SURNAMES
+from workspaces.judging.surnames import NOT_PEOPLE, NOT_TITLED, SURNAMES
 
 _HAN = r"\u4e00-\u9fff"
 _DATE = (
@@ -13,23 +18,28 @@ _DATE = (
 )
 _LEAD = re.compile(
     rf"(?:(?:{_DATE}|请|记住|另外|还有|然后|但是?|不过|所以|因为|由于|如果|当|只有|其实|而且|同时|并且|按规定|据说|听说|原来|大家|我们|我"
-    rf"|(?:决定|商定|约定|规定|确定|同意|宣布|通知)[，,]?|把|将|让|那次|这次|那个|这个|我们的|公司的?|客户|项目|新的?|老的?"
+    rf"|(?:决定|商定|约定|规定|确定|同意|宣布|通知)[，,]?|把|将|让|那次|这次|那个|这个|我们的|公司的?|客户|项目|新(?![兴华浪疆闻能媒生年春鲜品手加东])的?|老的?"
     rf"|[{_HAN}\d\s]{{1,12}}(?:之后|以后|显示|说明|表明)[，,]?|[{_HAN}]{{1,6}}(?:里|中(?![心间国文午台]))[，,]?)[\s，,：:]*)*"
 )
 _CLAUSE = re.compile(r"[^，。；;！!？?,\n]+")
-_HEADS = "|".join(sorted(CHINESE_HEAD_TYPES, key=len, reverse=True))
+_KINDS = CHINESE_HEAD_TYPES | CHINESE_EVENT_HEADS
+_HEADS = "|".join(sorted(_KINDS, key=len, reverse=True))
 _SYSTEM = re.compile(
     rf"(?P<name>(?:[A-Za-z][\w-]*\s?)?[{_HAN}A-Za-z\d]{{0,8}}?(?P<head>{_HEADS}))(?![性化级员商师]|工程师|管理员)"
 )
 _GENERIC_FRONT = re.compile(
-    r"^(?:这[个套]?|那[个套台]?|该|本|我们的?|你们的?|他们的?|新的?|旧的?|老的?|整个|所有的?|每[个套]|各个?|一[个套]|[两三几多]个|其他的?|另一个|某个|全部的?|现有的?)"
+    r"^(?:这[个套]?|那[个套台]?|该|本|我们的?|你们的?|他们的?|新(?![兴华浪疆闻能媒生年春鲜品手加东])的?|旧的?|老的?|整个|所有的?|每[个套]|各个?|一[个套]|[两三几多]个|其他的?|另一个|某个|全部的?|现有的?)"
 )
 _VERB_FRONT = re.compile(
-    r"增进|表彰|探讨|提升|加强|作为|使用|用起|促进|推动|分享|展示|学习|参加|介绍|体验|关注|打造|优化|改善|提高|建立|讨论|研究|推出|了解|支持|完善|帮助|针对|通过|关于|成立|访问|调用|连接"
+    r"增进|共享|享受|偶遇|遇到|遇见|看到|看了|听了|举办|举行|表彰|探讨|提升|加强|作为|使用|用起|促进|推动|分享|展示|学习|参加|介绍|体验|关注|打造|优化|改善|提高|建立|讨论|研究|推出|了解|支持|完善|帮助|针对|通过|关于|成立|访问|调用|连接"
 )
 # A function word inside means that the run crossed a phrase, so it is no name.
 _CROSSED = re.compile(
-    r"^[的了是在把被给从到由向和与及或但就都也还又很要会]|(?<=.)[的了是在把被将给对从到由向和与及或但就都也还又很要会能]|没有|负责|接手|喜欢|加入|使用|发布到|部署|升级"
+    r"^[的了是在把被给从到由向和与及或但就都也还又很要会]|(?<=.)[的了是在把被将给对从到由向和与及或但就都也还又很要会能]|一[场个次届]|这[场个次届]|没有|负责|接手|喜欢|加入|使用|发布到|部署|升级"
+)
+# Words that hold one of those characters and are nouns all the same.
+_FUNCTION_LETTER_WORDS = re.compile(
+    r"能[力源量]|[功智性节]能|社会|会[员议展]|机会|要[点素求]|重要|对[象接]|给水|向量|方向|都市|首都"
 )
 _SURNAME = "|".join(sorted(SURNAMES, key=len, reverse=True))
 _NEVER_GIVEN = re.compile(r"[的了过上下里用啥是在有不也都很就着给把被让个]")
@@ -105,27 +115,33 @@ def _quoted(rest: str) -> Named | None:
     if not match or is_placeholder(match["name"]):
         return None
     after = re.match(_HEADS, rest[match.end() :])
-    kind = CHINESE_HEAD_TYPES[after.group()] if after else "topic"
+    kind = _KINDS[after.group()] if after else "topic"
     return match["name"], kind, 0.75
 
 
 def _titled(rest: str) -> Named | None:
     match = _TITLED.match(rest)
-    return (match["name"], "person", 0.75) if match else None
+    if not match or match["name"] in NOT_TITLED:
+        return None
+    return match["name"], "person", 0.75
 
 
 def _customer(rest: str) -> Named | None:
     match = _CUSTOMER.match(rest)
-    if not match or is_placeholder(match["name"]) or _CROSSED.search(match["name"]):
+    if not match or is_placeholder(match["name"]) or _crosses(match["name"]):
         return None
     return match["name"], "customer", 0.78
 
 
 def _defined(rest: str) -> Named | None:
     match = _DEFINED.match(rest)
-    if not match or is_placeholder(match["name"]) or _CROSSED.search(match["name"]):
+    if not match or is_placeholder(match["name"]) or _crosses(match["name"]):
         return None
-    return match["name"], CHINESE_HEAD_TYPES.get(match["head"], "system"), 0.75
+    return match["name"], _KINDS.get(match["head"], "system"), 0.75
+
+
+def _crosses(name: str) -> bool:
+    return _CROSSED.search(_FUNCTION_LETTER_WORDS.sub("", name)) is not None
 
 
 def _system(rest: str) -> Named | None:
@@ -135,10 +151,12 @@ def _system(rest: str) -> Named | None:
     name = match["name"].strip()
     specific = _GENERIC_FRONT.sub("", name)
     is_act = _VERB_FRONT.match(name) is not None
-    is_bare = len(specific.removesuffix(match["head"]).strip()) < 2
-    if specific != name or is_bare or is_act or is_placeholder(name) or _CROSSED.search(name):
+    least = 3 if match["head"] in CHINESE_EVENT_HEADS else 2
+    front = specific.removesuffix(match["head"]).strip()
+    is_bare = len(front) < least
+    if specific != name or is_bare or is_act or is_placeholder(name) or _crosses(front):
         return None
-    return name, CHINESE_HEAD_TYPES[match["head"]], 0.85
+    return name, _KINDS[match["head"]], 0.85
 
 
 def _person(rest: str) -> Named | None:

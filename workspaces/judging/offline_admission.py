@@ -4,6 +4,7 @@ A chunk is as durable as its most durable sentence. A sentence is first read as 
 (question, plan, request, greeting …); only what is left is weighed as a statement.
 """
 
+from workspaces.judging.addresses import without_calls
 from workspaces.judging.base import Admission, ChunkContext
 from workspaces.judging.cues import Cues
 from workspaces.judging.cues_en import ENGLISH
@@ -90,7 +91,12 @@ def _is_restated(chunk: ChunkContext) -> bool:
 
 
 def _lines(chunk: ChunkContext) -> list[str]:
-    return [cleaned(sentence) for sentence in sentences(chunk.text)]
+    """Without the names that are called: a name alone makes no statement about somebody."""
+    return [_uncalled(cleaned(sentence)) for sentence in sentences(chunk.text)]
+
+
+def _uncalled(sentence: str) -> str:
+    return sentence if is_chinese(sentence) else without_calls(sentence) or sentence
 
 
 def _best_sentence(chunk: ChunkContext) -> Admission:
@@ -186,7 +192,10 @@ def _is_short_fact(sentence: str, cues: Cues) -> bool:
             and not cues.feeling.search(sentence)
             and cues.attribute.search(sentence)
         )
-        or (cues.counted.search(sentence) and cues.named_subject.search(sentence))
+        or (
+            cues.counted.search(sentence)
+            and (cues.named_subject.search(sentence) or cues.kin.search(sentence))
+        )
     )
 
 
@@ -197,7 +206,7 @@ def _evidence_for(sentence: str, cues: Cues) -> float:
     score += 0.1 if cues.attribute.search(sentence) else 0.0
     score += 0.2 if cues.counted.search(sentence) or cues.dated.search(sentence) else 0.0
     score += 0.2 if cues.decided.search(sentence) or cues.standing.search(sentence) else 0.0
-    score += 0.2 if cues.preference.search(sentence) else 0.0
+    score += 0.2 if cues.preference.search(sentence) or cues.kin.search(sentence) else 0.0
     return score
 
 

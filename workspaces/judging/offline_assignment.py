@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workspaces.judging import names_en, names_zh
+from workspaces.judging.addresses import is_address
 from workspaces.judging.base import Action, Assignment, ChunkContext, EntityCandidate, NewEntity
 from workspaces.judging.cues_en import ENGLISH
 from workspaces.judging.cues_zh import CHINESE
@@ -31,6 +32,7 @@ _FIRST_PERSON = re.compile(
     r"|(?:^|，)(?:昨天|今天|前天|上周|去年|最近|其实)?我(?!们)",
     re.IGNORECASE,
 )
+_SPEAKS_OF_SELF = re.compile(r"\bI\b|\b(?:[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|我(?!们)")
 _PREFERENCE = re.compile(
     r"\b(?:prefer|like|love|hate|enjoy|favou?rite)s?\b|喜欢|习惯|偏好|讨厌", re.IGNORECASE
 )
@@ -83,11 +85,13 @@ def _mentions_of(
 ) -> list[Mention]:
     full = {cleaned(name) for name in (candidate.name, *candidate.aliases)}
     short = {form for form in _short_forms(candidate) if form not in shared}
-    role_at = names_zh.role_at if is_chinese(line) else names_en.role_at
+    chinese = is_chinese(line)
+    role_at = names_zh.role_at if chinese else names_en.role_at
     return [
         Mention(form, candidate.type, role_at(line, start), index, start, 1.0)
         for form in full | short
         for start in _starts(form, line, is_exact=form in short)
+        if not is_address(line, start=start, end=start + len(form), chinese=chinese)
     ]
 
 
@@ -126,8 +130,14 @@ def _new_names(lines: Sequence[str], matches: Sequence[_Match]) -> list[Mention]
     found: list[Mention] = []
     for index, line in enumerate(lines):
         reader = names_zh.find_names if is_chinese(line) else names_en.find_names
-        found += [mention for mention in reader(line, index=index) if _is_clear(mention, line)]
+        named = (m for m in reader(line, index=index) if not _is_call(m, line))
+        found += [mention for mention in named if _is_clear(mention, line)]
     return [mention for mention in found if not _is_known(mention.name, known)]
+
+
+def _is_call(mention: Mention, line: str) -> bool:
+    end = mention.start + len(mention.name)
+    return is_address(line, start=mention.start, end=end, chinese=is_chinese(line))
 
 
 def _is_known(name: str, known: Sequence[str]) -> bool:
@@ -173,7 +183,7 @@ def _created(
 def _by_actor(
     chunk: ChunkContext, *, candidates: Sequence[EntityCandidate], matches: Sequence[_Match]
 ) -> Assignment:
-    if not _is_about_actor(chunk):
+    if not _is_about_actor(chunk) and not _speaks_of_self(chunk):
         return _assignment(chunk, _Found(), secondary=_secondary("", matches, []))
     actor = cleaned(chunk.actor)
     secondary = _secondary(actor, matches, [])
@@ -198,6 +208,13 @@ def _is_about_actor(chunk: ChunkContext) -> bool:
     if chunk.kind.startswith("accepted_"):
         return True
     return any(_FIRST_PERSON.search(_opened(line)) for line in _leading_lines(chunk.text))
+
+
+def _speaks_of_self(chunk: ChunkContext) -> bool:
+    """The speaker stands somewhere in a text that names nobody else."""
+    if chunk.kind == "assistant_turn" or not is_person(chunk.actor):
+        return False
+    return any(_SPEAKS_OF_SELF.search(line) for line in _leading_lines(chunk.text))
 
 
 def _leading_lines(text: str) -> list[str]:

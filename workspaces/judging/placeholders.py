@@ -1,5 +1,6 @@
 """Words that are never the name of an entity."""
 
+import re
 import unicodedata
 
 from workspaces.judging.stopwords import ENGLISH_STOPWORDS
@@ -45,12 +46,53 @@ _CHINESE = word_set(
 )
 
 
+_ENGLISH_KIN_AND_ROLES = word_set(
+    """wife husband partner girlfriend boyfriend son sons daughter daughters kid child children baby parent parents brothers sisters
+uncle aunt cousin neighbour neighbor roommate landlord teacher doctor student colleagues friends coworker supervisor employee
+anybody end placeholder undefined chat chats message messages conversation conversations session speaker chatbot ai llm entities
+preferences processes companies members member guest stranger visitor caller names development management"""
+)
+_CHINESE_KIN_AND_ROLES = word_set(
+    """爸爸 妈妈 父亲 母亲 爸妈 父母 爷爷 奶奶 外公 外婆 哥哥 弟弟 姐姐 妹妹 老公 老婆 丈夫 妻子 太太 孩子 小孩 儿子 女儿 家人 亲戚 叔叔 阿姨
+男朋友 女朋友 室友 房东 邻居 上司 下属 主管 经理 员工 成员 医生 学生 人 人员 男人 女人 管理员 说话人 发言人 访客 对话 会话 聊天 消息 工作流 开发 企业 机构 单位 学校"""
+)
+_GENERIC = _COMMON | _ENGLISH_KIN_AND_ROLES | _DAYS_AND_MONTHS | ENGLISH_STOPWORDS
+_GENERIC_CHINESE = _CHINESE | _CHINESE_KIN_AND_ROLES
+# "User 1", "客户A" are numbered, not named.
+_NUMBERED = re.compile(
+    r"(?:user|customer|client|speaker|person|human|agent|assistant|bot|guest|member|employee)[ #_-]*\d*"
+)
+_OWNER_ZH = re.compile(
+    r"(?:我们|你们|他们|她们|咱们|大家|我|你|您|他|她|咱)(?:家)?的?|[这那某](?:[个位家套名些种条])?|[该本]|[一每各两几](?:[个位家套名])"
+    r"|(?:新|旧|老|所有|全部|其他|另外|普通|匿名|终端|未知|默认|当前|智能|虚拟|语音|ai)的?|另一?[个位家]"
+)
+_ENDING_ZH = re.compile(r"(?:们|[\da-z甲乙丙丁]+|[一二三四五])$")
+_DATE_ZH = re.compile(
+    r"(?:周|星期|礼拜)[一二三四五六日天末]|[\d一二三四五六七八九十]{1,3}[月日号年](?:份)?"
+)
+
+
 def is_placeholder(name: str) -> bool:
-    """True for words that name no particular thing, in any case and width."""
-    folded = " ".join(unicodedata.normalize("NFKC", name).split()).casefold().strip(" .,:;'\"")
-    if folded.startswith("the "):
-        folded = folded[4:]
-    known = folded in _COMMON or folded in _CHINESE or folded in _DAYS_AND_MONTHS
-    return (
-        known or folded in ENGLISH_STOPWORDS or len(folded) < 2 or folded.upper() in COMMON_ACRONYMS
+    """True for words that name no particular thing, in any case and width, whoever owns it."""
+    folded = " ".join(unicodedata.normalize("NFKC", name).split()).casefold().strip(" .,:;'\"“”")
+    if len(folded) < 2 or folded.upper() in COMMON_ACRONYMS or _NUMBERED.fullmatch(folded):
+        return True
+    words = [word.removesuffix("'s").removesuffix("’s").strip("'’") for word in folded.split()]
+    return all(word in _GENERIC for word in words) or _is_generic_chinese(folded)
+
+
+def _is_generic_chinese(folded: str) -> bool:
+    """The word itself, or with what points to it: 我们的项目, 该用户, 用户1, 用 户."""
+    bare = folded.replace(" ", "")
+    if _DATE_ZH.fullmatch(bare):
+        return True
+    forms = {bare, _ENDING_ZH.sub("", bare)}
+    forms |= {form[owned.end() :] for form in forms if (owned := _OWNER_ZH.match(form))}
+    return any(form in _GENERIC_CHINESE or _is_two_generic(form) for form in forms)
+
+
+def _is_two_generic(form: str) -> bool:
+    return any(
+        form[:place] in _GENERIC_CHINESE and form[place:] in _GENERIC_CHINESE
+        for place in range(2, len(form) - 1)
     )

@@ -62,7 +62,7 @@ def _latin_terms(folded: str) -> set[str]:
     return {
         _STEMMER.stemWord(word)
         for word in kept
-        if word and word not in ENGLISH_STOPWORDS and not _NUMBER.fullmatch(word)
+        if word not in ENGLISH_STOPWORDS and any(character.isalpha() for character in word)
     }
 
 

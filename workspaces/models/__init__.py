@@ -1,9 +1,12 @@
 """All models of the app, for Django's registry; code imports from the defining module."""
 
+from workspaces.models.connectors import Connector, ConnectorObject
 from workspaces.models.entities import Entity
+from workspaces.models.erasure import ErasedText, Erasure
 from workspaces.models.index import EmbeddingModel, LexemeEntry, VectorEntry
 from workspaces.models.jobs import Job
 from workspaces.models.log import Chunk, Event, IdempotencyRecord
+from workspaces.models.merges import EntityMerge, MergedLeaf
 from workspaces.models.tenancy import ApiKey, Audit, EndUser, Membership, Tenant, Workspace
 from workspaces.models.trees import (
     LeafEntity,
@@ -18,9 +21,14 @@ __all__ = [
     "ApiKey",
     "Audit",
     "Chunk",
+    "Connector",
+    "ConnectorObject",
     "EmbeddingModel",
     "EndUser",
     "Entity",
+    "EntityMerge",
+    "ErasedText",
+    "Erasure",
     "Event",
     "IdempotencyRecord",
     "Job",
@@ -28,6 +36,7 @@ __all__ = [
     "LeafSource",
     "LexemeEntry",
     "Membership",
+    "MergedLeaf",
     "RetiredBody",
     "SourceLeaf",
     "SummaryNode",

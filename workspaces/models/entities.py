@@ -1,7 +1,6 @@
 """What interaction memory is about."""
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from holamem.ids import new_id
@@ -27,10 +26,21 @@ class Entity(models.Model):
     name = models.CharField(max_length=200)
     normalised_name = models.CharField(max_length=200)
     aliases = ArrayField(models.CharField(max_length=200), default=list, blank=True)
-    # The name and the aliases as they are compared.
+    # The name and the aliases as they are compared; empty for a merged one, which has no name left.
     normalised_names = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     description = models.TextField(blank=True)
     is_system = models.BooleanField(default=False)
+    # The live entity that this one became part of; never one that is merged itself.
+    merged_into = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="merged_entities",
+        db_constraint=False,
+    )
+    # Leaves with a greater id still carry former names in the search index; null when none does.
+    names_indexed_to = models.UUIDField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -39,13 +49,37 @@ class Entity(models.Model):
             models.UniqueConstraint(fields=["workspace", "id"], name="entity_in_workspace"),
             models.UniqueConstraint(fields=["workspace", "scope_id", "slug"], name="entity_slug"),
             models.UniqueConstraint(
-                fields=["workspace", "scope_id", "type", "normalised_name"], name="entity_name"
+                fields=["workspace", "scope_id", "type", "normalised_name"],
+                condition=models.Q(merged_into=None),
+                name="entity_name",
+            ),
+            models.CheckConstraint(
+                name="entity_not_into_itself",
+                condition=models.Q(merged_into=None) | ~models.Q(merged_into=models.F("id")),
             ),
         ]
         indexes = [
-            # Names and aliases that occur in a chunk, looked up by its word runs.
-            GinIndex(fields=["normalised_names"], name="entity_names"),
+            # What became part of an entity.
+            models.Index(
+                fields=["merged_into"],
+                condition=models.Q(merged_into__isnull=False),
+                name="entity_merged",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def erased_name(self) -> str:
+        """What it is called once all that was known of it is erased, and its name with it."""
+        return f"erased-{self.id.hex[-12:]}"
+
+    @property
+    def is_nameless(self) -> bool:
+        return self.name == self.erased_name
+
+    @property
+    def all_names(self) -> list[str]:
+        """The name, then the aliases."""
+        return [self.name, *self.aliases]

@@ -13,10 +13,14 @@ class Job(models.Model):
     class Topic(models.TextChoices):
         EVENT_RECEIVED = "event.received"
         TREE_DIRTY = "tree.dirty"
+        TREE_REINDEX = "tree.reindex"
         NODE_CREATED = "node.created"
         NODE_INDEXED = "node.indexed"
         NODE_RETIRED = "node.retired"
         ENTITY_CHANGED = "entity.changed"
+        ENTITY_NAMES = "entity.names"
+        ENTITY_MERGE = "entity.merge"
+        CONNECTOR_SYNC = "connector.sync"
         ERASE = "erase"
 
     class State(models.TextChoices):
@@ -57,9 +61,9 @@ class Job(models.Model):
             ),
         ]
         indexes = [
-            # The claim: due work in order of priority and age.
+            # The claim: the next workspace that has due work, in order of priority and age.
             models.Index(
-                fields=["priority", "id"],
+                fields=["workspace", "priority", "id"],
                 condition=Q(state="ready"),
                 include=["next_try_at"],
                 name="job_due",

@@ -49,10 +49,14 @@ class Event(models.Model):
     masked_kinds = ArrayField(models.CharField(max_length=40), default=list, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
     succeeded = models.BooleanField(null=True, blank=True)
+    # Integration: the object went away at its source; there is no text.
+    deleted = models.BooleanField(default=False)
     evidence_event_ids = ArrayField(models.UUIDField(), default=list, blank=True)
     admission_mode = models.CharField(max_length=10, default="auto")
     occurred_at = models.DateTimeField(null=True, blank=True)
     offset_minutes = models.SmallIntegerField(null=True, blank=True)
+    # Integration: the latest time at which the source said the same again.
+    confirmed_at = models.DateTimeField(null=True, blank=True)
     received_at = models.DateTimeField()
     status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -66,6 +70,10 @@ class Event(models.Model):
                 fields=["workspace", "source", "external_id"],
                 condition=models.Q(category="interaction") & ~models.Q(external_id=""),
                 name="event_source_item_once",
+            ),
+            models.CheckConstraint(
+                name="event_deleted_object",
+                condition=models.Q(deleted=False) | models.Q(category="integration"),
             ),
         ]
         indexes = [
@@ -135,6 +143,10 @@ class Chunk(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["workspace", "id"], name="chunk_in_workspace"),
             models.UniqueConstraint(fields=["event", "position"], name="chunk_position"),
+        ]
+        indexes = [
+            # Every chunk with a text that is erased.
+            models.Index(fields=["workspace", "fingerprint"], name="chunk_fingerprint"),
         ]
 
     def __str__(self) -> str:

@@ -137,9 +137,26 @@ class Audit(models.Model):
     target = models.CharField(max_length=200, blank=True)
     detail = models.JSONField(default=dict, blank=True)
     at = models.DateTimeField(auto_now_add=True)
+    # The memory that changed; null where an entry is about no scope or about all of them.
+    scope_id = models.UUIDField(null=True, blank=True)
+    undoes = models.OneToOneField(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="undone_by",
+        db_constraint=False,
+    )
 
     class Meta:
         verbose_name_plural = "audit entries"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "id"], name="audit_in_workspace"),
+        ]
+        indexes = [
+            # A workspace's entries, newest first.
+            models.Index(fields=["workspace", "-id"], name="audit_newest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.action} {self.target}"

@@ -42,6 +42,9 @@ class Tree(models.Model):
     height = models.PositiveSmallIntegerField(default=0)
     leaf_count = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=6, choices=Status, default=Status.ACTIVE)
+    # sha256 of the state that the tree's sidecar file holds; empty before the first, and a mark
+    # that begins with ~ when something changed since.
+    mirrored_state = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -108,6 +111,8 @@ class SummaryNode(models.Model):
     is_root = models.BooleanField(default=False)
     provisional = models.BooleanField(default=False)
     status = models.CharField(max_length=11, choices=Status, default=Status.SEALED)
+    # Set with a quarantine and kept: its text still speaks of what was forgotten, and stays unread.
+    withheld = models.BooleanField(default=False)
     title = models.CharField(max_length=200)
     summary = models.TextField()
     body_path = models.CharField(max_length=600)
@@ -142,11 +147,20 @@ class SummaryNode(models.Model):
                 condition=Q(time_range_start__lte=models.F("time_range_end")),
             ),
             models.CheckConstraint(name="summary_height", condition=Q(height__gte=1, level__gte=1)),
+            models.CheckConstraint(
+                name="summary_withheld", condition=~Q(status="quarantined") | Q(withheld=True)
+            ),
         ]
         indexes = [
             # Top nodes, stale nodes and children of one tree.
             models.Index(fields=["workspace", "tree", "status", "height"], name="summary_of_tree"),
             models.Index(fields=["workspace", "parent"], name="summary_parent"),
+            # Full nodes that nothing stands above: read after each memory, few among many.
+            models.Index(
+                fields=["workspace", "tree"],
+                condition=Q(status="sealed", parent__isnull=True),
+                name="summary_tops",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -224,6 +238,8 @@ class SourceLeaf(models.Model):
     )
     stale_after_days = models.PositiveIntegerField(null=True, blank=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    # A person took it out of memory: its text is not read, and no re-import brings it back.
+    forgotten_at = models.DateTimeField(null=True, blank=True)
     supersedes_leaf = models.ForeignKey(
         "self",
         null=True,
@@ -276,6 +292,9 @@ class SourceLeaf(models.Model):
             models.CheckConstraint(
                 name="leaf_confidence", condition=Q(confidence__gte=0, confidence__lte=1)
             ),
+            models.CheckConstraint(
+                name="leaf_forgotten", condition=Q(forgotten_at=None) | ~Q(status="active")
+            ),
         ]
         indexes = [
             # The buffer of a tree and its leaves in order of observation.
@@ -283,6 +302,16 @@ class SourceLeaf(models.Model):
                 fields=["workspace", "tree", "status", "observed_at"], name="leaf_of_tree"
             ),
             models.Index(fields=["workspace", "parent"], name="leaf_parent"),
+            # The oldest of the buffer, without the sealed leaves before them.
+            models.Index(
+                fields=["workspace", "tree", "observed_at", "id"],
+                condition=Q(status="active", parent__isnull=True),
+                name="leaf_buffer",
+            ),
+            # What the sidecar of a tree mirrors, without the many that are active.
+            models.Index(
+                fields=["workspace", "tree"], condition=~Q(status="active"), name="leaf_past"
+            ),
             # A re-import of the same text and time, and history under a subject.
             models.Index(fields=["workspace", "tree", "fingerprint"], name="leaf_fingerprint"),
             models.Index(fields=["workspace", "tree", "subject_key"], name="leaf_subject"),
@@ -298,6 +327,11 @@ class SourceLeaf(models.Model):
 GONE_LEAVES = (SourceLeaf.Status.ERASING, SourceLeaf.Status.ERASED)
 # What readers see and search finds; a quarantined one still speaks of what was forgotten.
 LIVE_SUMMARIES = (SummaryNode.Status.SEALED, SummaryNode.Status.STALE)
+
+
+def is_withheld(leaf: SourceLeaf) -> bool:
+    """Forgotten, being erased or erased: its place is shown, its words are not."""
+    return leaf.forgotten_at is not None or leaf.status in GONE_LEAVES
 
 
 class LeafSource(models.Model):

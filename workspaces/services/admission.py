@@ -3,15 +3,22 @@
 The rules that hold whatever a judge says come first; a judge decides the rest.
 """
 
-from django.db.models.functions import Left
+import logging
+from dataclasses import replace
+
+from django.db import connection
 
 from holamem.database.scope import workspace_scope
+from holamem.errors import MalformedReply
 from holamem.text.languages import language_of
 from workspaces.judging.base import Admission, ChunkContext, Judge
+from workspaces.judging.offline import OfflineJudge
 from workspaces.judging.offline_admission import claims_execution
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.recall_mark import contains_recalled_text, is_recalled_span
+
+logger = logging.getLogger(__name__)
 
 EARLIER_TEXTS = 12
 EARLIER_CHARACTERS = 4_000  # cut by the database: a turn may be a megabyte, and has many chunks
@@ -45,16 +52,22 @@ def _earlier_turns(workspace: Workspace, *, event: Event) -> list[tuple[str, str
     """(kind, text) of the turns before this one in its session, oldest first."""
     if not event.session_ref:
         return []
-    rows = (
-        workspace.events.filter(
-            scope_id=event.scope_id, session_ref=event.session_ref, id__lt=event.id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            # Raw SQL for what is read for every event; a text without words was removed.
+            "SELECT kind, left(payload_text, %s) FROM workspaces_event"
+            " WHERE workspace_id = %s AND scope_id = %s AND session_ref = %s AND id < %s"
+            " AND payload_text <> '' ORDER BY id DESC LIMIT %s",
+            [
+                EARLIER_CHARACTERS,
+                workspace.pk,
+                event.scope_id,
+                event.session_ref,
+                event.id,
+                EARLIER_TEXTS,
+            ],
         )
-        .exclude(payload_text="")  # removed by retention
-        .annotate(head=Left("payload_text", EARLIER_CHARACTERS))
-        .order_by("-id")
-        .values_list("kind", "head")[:EARLIER_TEXTS]
-    )
-    return list(reversed(rows))
+        return list(reversed(cursor.fetchall()))
 
 
 def _has_execution_evidence(workspace: Workspace, *, event: Event) -> bool:
@@ -82,7 +95,16 @@ def admit_chunk(context: ChunkContext, *, event: Event, judge: Judge) -> Admissi
         return Admission(1.0, "accepted")
     if event.category == Category.INTEGRATION:
         return Admission(1.0, "synchronised")
-    return judge.admit(context)
+    try:
+        return judge.admit(context)
+    except MalformedReply as error:
+        # Asking again has been tried already; the rules decide, so that no memory waits for ever.
+        kind = str(error.detail.get("kind", "malformed"))
+        logger.warning("admission.unusable_answer", extra={"judge": judge.name, "answer": kind})
+        by_rule = OfflineJudge()
+        return replace(
+            by_rule.admit(context), judged_by=f"{judge.name}: no usable answer, {by_rule.name}"
+        )
 
 
 def hard_rejection(context: ChunkContext, *, category: str) -> str | None:

@@ -1,5 +1,6 @@
 """Step 2 of the write path: an event becomes chunks."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from holamem.database.scope import workspace_scope
@@ -27,13 +28,21 @@ def build_chunks(event: Event) -> list[Chunk]:
     ]
 
 
-def ensure_chunks(workspace: Workspace, *, event: Event) -> list[UUID]:
-    """Store the chunks once; an event taken up again keeps the ones it has. Pending ids in order."""
-    chunks = build_chunks(event)
-    with workspace_scope(workspace, [event.scope_id]):
-        Chunk.objects.bulk_create(chunks, ignore_conflicts=True)
-        return list(
-            workspace.chunks.filter(event=event, outcome=Chunk.Outcome.PENDING)
-            .order_by("position")
-            .values_list("id", flat=True)
-        )
+def ensure_chunks(workspace: Workspace, *, events: Sequence[Event]) -> dict[UUID, list[Chunk]]:
+    """Pending chunks of events of one scope in order, stored once; by event, also of none.
+
+    An event taken up again keeps the chunks that it has. It is never cut again: where a part of
+    the text was erased meanwhile, the places are no longer found.
+    """
+    scopes = sorted({event.scope_id for event in events})
+    ids = [event.id for event in events]
+    with workspace_scope(workspace, scopes):
+        cut = set(workspace.chunks.filter(event__in=ids).values_list("event_id", flat=True))
+    new = [chunk for event in events if event.id not in cut for chunk in build_chunks(event)]
+    with workspace_scope(workspace, scopes):
+        Chunk.objects.bulk_create(new, ignore_conflicts=True)
+        rows = workspace.chunks.filter(event__in=ids, outcome=Chunk.Outcome.PENDING)
+        pending = list(rows.order_by("event", "position"))
+    return {
+        event_id: [chunk for chunk in pending if chunk.event_id == event_id] for event_id in ids
+    }

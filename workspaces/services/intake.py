@@ -8,8 +8,10 @@ from uuid import UUID
 
 from django.db import IntegrityError
 
-from holamem.clock import now, offset_minutes
+from holamem.clock import now
+from holamem.database.rows import insert_statement
 from holamem.database.scope import ALL_SCOPES, workspace_scope
+from holamem.database.statements import run_together
 from holamem.errors import (
     Conflict,
     HolamemError,
@@ -19,17 +21,19 @@ from holamem.errors import (
     PayloadTooLarge,
 )
 from holamem.text.normalise import is_blank, normalise
-from holamem.text.secrets import mask_json, mask_secrets
+from holamem.text.secrets import mask_identifier, mask_json, mask_secrets
 from workspaces.models.jobs import Job
 from workspaces.models.log import Category, Event, IdempotencyRecord
 from workspaces.models.tenancy import Workspace
 from workspaces.services.end_users import ensure_end_user
-from workspaces.services.jobs import add_job
+from workspaces.services.job_rows import NewJob, new_jobs_statement
+from workspaces.services.jobs import wake_for
 from workspaces.services.principals import Principal
-from workspaces.services.revisions import same_revision
+from workspaces.services.revisions import lock_object, same_revision
 
 EVENT_TEXT_BYTES = 1_000_000
 BATCH_EVENTS = 500
+ID_CHARACTERS = 200  # what every id's column holds
 BATCH_WAKE_UPS = 4  # a woken worker takes all that is due; each wake-up costs a commit
 INTEGRATION_KINDS = frozenset(
     {Event.Kind.INTEGRATION_RECORD, Event.Kind.DOCUMENT_REVISION, Event.Kind.SYNC_ITEM}
@@ -38,7 +42,10 @@ INTEGRATION_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """An event as a caller describes it. `occurred_at` is aware; the offset is kept beside it."""
+    """An event as a caller describes it. `occurred_at` is aware; the offset is kept beside it.
+
+    `deleted`: an object of the integration category went away at its source; it has no text.
+    """
 
     kind: str
     text: str
@@ -55,6 +62,7 @@ class EventDraft:
     provider: str = ""
     account: str = ""
     succeeded: bool | None = None
+    deleted: bool = False
     evidence_event_ids: tuple[UUID, ...] = ()
     admission: str = "auto"
     metadata: dict[str, object] = field(default_factory=dict)
@@ -137,7 +145,7 @@ def _bound_to_principal(
 
 def validate_draft(draft: EventDraft) -> EventDraft:
     """The rules between fields, and the masking of secrets before anything is stored."""
-    if is_blank(draft.text):
+    if is_blank(draft.text) and not draft.deleted:
         raise InvalidInput("The text is blank.", field="text", detail={"code": "blank"})
     if len(draft.text.encode()) > EVENT_TEXT_BYTES:
         raise PayloadTooLarge("The text of an event is at most 1 MB.", field="text")
@@ -149,15 +157,28 @@ def validate_draft(draft: EventDraft) -> EventDraft:
         _check_lineage(draft)
     elif draft.provider or draft.account:
         raise InvalidInput("Only integration events have a provider.", field="provider")
+    if draft.deleted:
+        _check_deletion(draft)
     return draft
+
+
+def _check_deletion(draft: EventDraft) -> None:
+    if draft.category != Category.INTEGRATION:
+        raise InvalidInput("Only an object of an outside system is deleted there.", field="deleted")
+    if draft.text:
+        raise InvalidInput("What was deleted has no text.", field="text")
 
 
 def _check_lineage(draft: EventDraft) -> None:
     for name in ("provider", "account", "external_id"):
         if not getattr(draft, name):
             raise InvalidInput(f"An integration event needs {name}.", field=name)
-    # A tree's key is `provider:account`, and `interaction:…` is the key of an entity's tree.
-    if ":" in draft.provider or draft.provider.casefold() == Category.INTERACTION:
+    check_provider(draft.provider)
+
+
+def check_provider(provider: str) -> None:
+    """A tree's key is `provider:account`, and `interaction:…` is the key of an entity's tree."""
+    if ":" in provider or provider.casefold() == Category.INTERACTION:
         raise InvalidInput("This cannot be the name of a provider.", field="provider")
 
 
@@ -176,7 +197,7 @@ def _store(
         scopes = _scopes_of(workspace, drafts=drafts)
         for event, draft in zip(events, drafts, strict=True):
             event.scope_id = scopes[draft.user_id]
-        stored = _store_events(workspace, events=events)
+        stored = store_events(workspace, events=events)
         received = Received([event.id for event in stored], [event.status for event in stored])
         _keep_answer(workspace, idempotency=idempotency, received=received)
     return received
@@ -228,49 +249,56 @@ def _scopes_of(workspace: Workspace, *, drafts: Sequence[EventDraft]) -> dict[st
     return scopes
 
 
-def _store_events(workspace: Workspace, *, events: Sequence[Event]) -> list[Event]:
+def store_events(workspace: Workspace, *, events: Sequence[Event]) -> list[Event]:
     """The rows in the order of the batch; a known source item is answered with its first event.
+
+    Inside the caller's step, whose scopes hold every event's.
 
     Rows go in by the names of their items: two batches with the same items in another order
     would wait for each other. Jobs go in by the order of the batch, in which they are taken.
     """
     stored: dict[int, Event] = {}
-    named = sorted(enumerate(events), key=lambda item: (item[1].source, item[1].external_id))
+    named = sorted(enumerate(events), key=lambda item: _item_name(item[1]))
     for index, event in named:
         known = _known_source_item(workspace, event=event, index=index)
-        if known is None:
-            event.save(force_insert=True)
+        if known is None and event.external_id:
+            run_together([insert_statement([event])])
         stored[index] = known or event
-    for index, event in enumerate(events):
-        if stored[index] is event:
-            _queue(workspace, event=event, wake=index < BATCH_WAKE_UPS)
+    new = {index: event for index, event in enumerate(events) if stored[index] is event}
+    _store_with_jobs(workspace, new=new)
     return [stored[index] for index in range(len(events))]
 
 
-def _queue(workspace: Workspace, *, event: Event, wake: bool) -> None:
-    add_job(
-        workspace,
-        topic=Job.Topic.EVENT_RECEIVED,
-        target_id=event.id,
-        scope_id=event.scope_id,
-        priority=50,
-        wake=wake,
-    )
+def _store_with_jobs(workspace: Workspace, *, new: Mapping[int, Event]) -> None:
+    """In one message: events whose items have no name, and the jobs of all, by place in the batch.
+
+    What has a name is stored before, one by one, so that the same name again finds it.
+    """
+    jobs = {
+        index: NewJob(Job.Topic.EVENT_RECEIVED, event.id, event.scope_id, priority=50)
+        for index, event in new.items()
+    }
+    unnamed = [event for event in new.values() if not event.external_id]
+    rows = [insert_statement(unnamed)] if unnamed else []
+    queued = [new_jobs_statement(workspace, jobs=list(jobs.values()))] if jobs else []
+    run_together([*rows, *queued])
+    wake_for([job for index, job in jobs.items() if index < BATCH_WAKE_UPS])
+
+
+def _item_name(event: Event) -> tuple[str, ...]:
+    return (event.source, event.external_id, event.provider, event.account, event.scope_id.hex)
 
 
 def _known_source_item(workspace: Workspace, *, event: Event, index: int) -> Event | None:
     """In integration another text is a revision; in interaction the name is the event."""
     if not event.external_id:
         return None
-    rows = workspace.events.filter(
-        source=event.source, external_id=event.external_id, category=event.category
-    )
     if event.category == Category.INTEGRATION:
-        return same_revision(
-            rows.filter(provider=event.provider, account=event.account, scope_id=event.scope_id),
-            event=event,
-        )
-    known = rows.first()
+        lock_object(event)
+        return same_revision(workspace, event=event)
+    known = workspace.events.filter(
+        source=event.source, external_id=event.external_id, category=event.category
+    ).first()
     if known is not None and known.scope_id != event.scope_id:
         raise Conflict(
             "This source item was sent for another end user.",
@@ -281,27 +309,34 @@ def _known_source_item(workspace: Workspace, *, event: Event, index: int) -> Eve
 
 
 def build_event(workspace: Workspace, *, draft: EventDraft, scope_id: UUID) -> Event:
-    """An unsaved row; secrets in text and metadata are masked here and nowhere later."""
+    """An unsaved row; secrets in text, metadata, names and ids are masked here and nowhere later."""
     masked = mask_secrets(draft.text)
     metadata, metadata_kinds = mask_json(draft.metadata)
+    actor = mask_secrets(draft.actor)
+    ids = {
+        name: mask_identifier(value, salt=str(workspace.pk), limit=ID_CHARACTERS)
+        for name, value in _identifiers(draft).items()
+    }
+    id_kinds = [kind for masked_id in ids.values() for kind in masked_id.kinds]
     return Event(
         workspace=workspace,
         scope_id=scope_id,
         kind=draft.kind,
         category=draft.category,
-        source=draft.source,
-        external_id=draft.external_id,
+        source=ids["source"].text,
+        external_id=ids["external_id"].text,
         provider=draft.provider,
         account=draft.account,
-        session_ref=draft.session,
-        agent_ref=draft.agent,
-        run_ref=draft.run,
-        actor=draft.actor,
+        session_ref=ids["session"].text,
+        agent_ref=ids["agent"].text,
+        run_ref=ids["run"].text,
+        actor=actor.text[:ID_CHARACTERS],
         payload_text=masked.text,
-        text_sha256=text_digest(draft.text),
-        masked_kinds=sorted({*masked.kinds, *metadata_kinds}),
+        text_sha256=text_digest(masked.text),
+        masked_kinds=sorted({*masked.kinds, *metadata_kinds, *actor.kinds, *id_kinds}),
         metadata=metadata,
         succeeded=draft.succeeded,
+        deleted=draft.deleted,
         evidence_event_ids=list(draft.evidence_event_ids),
         admission_mode=draft.admission,
         occurred_at=draft.occurred_at,
@@ -310,86 +345,12 @@ def build_event(workspace: Workspace, *, draft: EventDraft, scope_id: UUID) -> E
     )
 
 
+def _identifiers(draft: EventDraft) -> dict[str, str]:
+    return {
+        name: str(getattr(draft, name))
+        for name in ("source", "external_id", "session", "agent", "run")
+    }
+
+
 def text_digest(text: str) -> str:
     return hashlib.sha256(normalise(text).encode()).hexdigest()
-
-
-ROLE_KINDS = {
-    "user": Event.Kind.USER_MESSAGE,
-    "assistant": Event.Kind.ASSISTANT_TURN,
-    "tool": Event.Kind.TOOL_RESULT,
-}
-
-
-def messages_to_drafts(
-    messages: Sequence[Mapping[str, object]], *, user_id: str | None, session: str
-) -> list[EventDraft]:
-    """Chat messages in the OpenAI or Anthropic shape; system text is left out, tool results kept.
-
-    `created_at` is an aware datetime or absent. Raises InvalidInput naming messages[i].
-    """
-    drafts: list[EventDraft] = []
-    for index, message in enumerate(messages):
-        created_at = _moment(message.get("created_at"))
-        drafts += [
-            EventDraft(
-                kind=part.kind,
-                text=part.text,
-                occurred_at=created_at,
-                offset_minutes=offset_minutes(created_at),
-                user_id=user_id,
-                session=session,
-                actor=str(message.get("name") or ""),
-                succeeded=part.succeeded,
-            )
-            for part in _message_parts(message, index=index)
-        ]
-    return drafts
-
-
-def _moment(value: object) -> datetime | None:
-    return value if isinstance(value, datetime) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """`succeeded` None: the message shape does not say."""
-
-    kind: str
-    text: str
-    succeeded: bool | None = None
-
-
-def _message_parts(message: Mapping[str, object], *, index: int) -> list[_Part]:
-    role, content = message.get("role"), message.get("content")
-    if role in ("system", "developer"):
-        return []
-    if not isinstance(role, str) or role not in ROLE_KINDS:
-        raise InvalidInput("Unknown role.", field=f"messages[{index}].role")
-    if isinstance(content, str):
-        return [] if is_blank(content) else [_Part(ROLE_KINDS[role], content)]
-    if content is None:
-        return []
-    if not isinstance(content, Sequence):
-        raise InvalidInput("Expected text or parts.", field=f"messages[{index}].content")
-    return [part for block in content for part in _block_parts(block, kind=ROLE_KINDS[role])]
-
-
-def _block_parts(block: object, *, kind: str) -> list[_Part]:
-    """Text parts keep the message's kind; an Anthropic tool_result block becomes a tool result."""
-    if not isinstance(block, Mapping):
-        return []
-    if block.get("type") != "tool_result":
-        text = block.get("text")
-        return [_Part(kind, text)] if isinstance(text, str) and not is_blank(text) else []
-    content = block.get("content")
-    if isinstance(content, str):
-        inner: Sequence[object] = [{"type": "text", "text": content}]
-    else:
-        inner = content if isinstance(content, Sequence) else []
-    failed = False if block.get("is_error") is True else None
-    return [
-        replace(part, succeeded=failed)
-        for item in inner
-        for part in _block_parts(item, kind=Event.Kind.TOOL_RESULT)
-    ]

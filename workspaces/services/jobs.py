@@ -5,31 +5,41 @@ and limits are ours; leases compare with database time.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, connection, models
-from django.db.models.functions import Now
+from django.db.models.functions import Greatest, Now
 
 from holamem.database.scope import system_scope, workspace_scope
+from holamem.database.statements import run_together
 from holamem.errors import Conflict, NotFound
 from holamem.ids import new_id
 from holamem.queue import wake_on_commit
 from workspaces.models.jobs import MAX_ATTEMPTS, Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
+from workspaces.services.job_rows import NewJob, new_jobs_statement
+
+logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 60  # kept alive by a thread while the work goes on
 BACKOFF_SECONDS = (5, 30)  # before the second and the third attempt
 ERROR_CHARACTERS = 500
+RELEASE_TRIES = 3
 
 
 class LeaseLost(RuntimeError):
     """Another worker took the job over; whatever this one computed is discarded."""
+
+
+class TurnOver(RuntimeError):
+    """The pass took its time: the job waits for its next turn, and nothing is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,10 @@ class ClaimedJob:
 
 Scopes = Sequence[UUID] | str | None
 Handler = Callable[[Workspace, ClaimedJob], None]
+# The jobs that failed, with their errors; those that are not named are done.
+BatchHandler = Callable[[Workspace, Sequence[ClaimedJob]], Mapping[UUID, Exception]]
 _handlers: dict[str, Handler] = {}
+_batch_handlers: dict[str, tuple[BatchHandler, int]] = {}
 _draining: ContextVar[bool] = ContextVar("draining", default=False)
 
 
@@ -59,6 +72,21 @@ def register_handler(topic: str, handler: Handler) -> None:
 
 def handler_of(topic: str) -> Handler | None:
     return _handlers.get(topic)
+
+
+def register_batch_handler(topic: str, handler: BatchHandler, *, size: int) -> None:
+    """For a topic whose jobs cost less together; a job alone goes to its own handler."""
+    _batch_handlers[topic] = (handler, size)
+
+
+def batch_handler_of(topic: str) -> BatchHandler | None:
+    known = _batch_handlers.get(topic)
+    return None if known is None else known[0]
+
+
+def batch_sizes() -> dict[str, int]:
+    """How many jobs of a topic a worker takes at once; topics that are not named: one."""
+    return {topic: size for topic, (_, size) in _batch_handlers.items()}
 
 
 def add_job(
@@ -74,22 +102,19 @@ def add_job(
     """Write a ready job in the caller's transaction; one that is ready already is enough.
 
     `wake` false spares the wake-up where another one, or a draining worker, is sure to follow.
-
     The update that changes nothing locks a job that is ready already, so that no worker takes
     it before this transaction's change can be seen.
     """
-    job_id = new_id()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO workspaces_job (id, workspace_id, scope_id, topic, target_id, payload,"
-            " priority, attempts, next_try_at, state, error, created_at)"
-            " VALUES (%s, %s, %s, %s, %s, %s::jsonb, %s, 0, now(), 'ready', '', now())"
-            " ON CONFLICT (topic, target_id) WHERE state = 'ready'"
-            " DO UPDATE SET next_try_at = workspaces_job.next_try_at",
-            [job_id, workspace.pk, scope_id, topic, target_id, json.dumps(payload or {}), priority],
-        )
-    if wake and not _draining.get():
-        wake_on_commit(job_id)
+    new = NewJob(topic, target_id, scope_id, priority=priority, payload=payload or {})
+    run_together([new_jobs_statement(workspace, jobs=[new])])
+    wake_for([new] if wake else [])
+
+
+def wake_for(jobs: Sequence[NewJob]) -> None:
+    """Once the step has committed; a draining worker takes them without being woken."""
+    if not _draining.get():
+        for job in jobs:
+            wake_on_commit(job.id)
 
 
 @contextmanager
@@ -137,73 +162,157 @@ RETURNING id, workspace_id, scope_id, topic, target_id, payload, attempts, lease
 
 def renew_lease(job: ClaimedJob) -> None:
     """Raises LeaseLost when another worker took the job over."""
+    if not renew_leases([job]):
+        raise LeaseLost
+
+
+def renew_leases(jobs: Sequence[ClaimedJob]) -> int:
+    """How many of them this worker still holds."""
     with system_scope():
-        if not _held(job).update(lease_until=Now() + timedelta(seconds=LEASE_SECONDS)):
-            raise LeaseLost
+        return _held(jobs).update(lease_until=Now() + timedelta(seconds=LEASE_SECONDS))
 
 
 def require_lease(job: ClaimedJob) -> None:
     """Re-check inside the transaction that commits a result; keeps the row until it commits."""
-    row = (
-        Job.objects.select_for_update()
-        .filter(id=job.id, state=Job.State.RUNNING, lease_token=job.lease_token)
-        .first()
-    )
-    if row is None:
+    if not held_leases([job]):
         raise LeaseLost
+
+
+def held_leases(jobs: Sequence[ClaimedJob]) -> set[UUID]:
+    """Ids of the jobs that are still this worker's; their rows are kept until the commit.
+
+    Raw SQL: it is part of every commit, and a queryset costs more than the look-up.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM workspaces_job WHERE state = 'running'"
+            " AND id = ANY(%s::uuid[]) AND lease_token = ANY(%s::uuid[])"
+            " ORDER BY id FOR UPDATE",
+            [[job.id for job in jobs], [job.lease_token for job in jobs]],
+        )
+        return {row[0] for row in cursor.fetchall()}
 
 
 def finish_job(job: ClaimedJob) -> None:
     """Only with the worker's own token; a job that was taken over is left alone."""
-    with system_scope():
-        _held(job).update(
-            state=Job.State.DONE, done_at=Now(), lease_token=None, lease_until=None, error=""
+    finish_jobs([job])
+
+
+def finish_jobs(jobs: Sequence[ClaimedJob]) -> None:
+    """In one step. What an earlier job of the same target was parked for is done with it."""
+    with system_scope(), connection.cursor() as cursor:
+        cursor.execute(
+            _FINISH,
+            {
+                "ids": [job.id for job in jobs],
+                "tokens": [job.lease_token for job in jobs],
+                "workspaces": list({job.workspace_id for job in jobs}),
+            },
         )
+
+
+# Raw SQL: one statement for the jobs and for what was parked in their place.
+_FINISH = """
+WITH done AS (
+  UPDATE workspaces_job SET state = 'done', done_at = now(), lease_token = NULL,
+         lease_until = NULL, error = ''
+   WHERE id = ANY(%(ids)s::uuid[]) AND lease_token = ANY(%(tokens)s::uuid[])
+     AND state = 'running'
+  RETURNING topic, target_id)
+UPDATE workspaces_job AS job SET state = 'done', done_at = now()
+  FROM done
+ WHERE job.workspace_id = ANY(%(workspaces)s::uuid[]) AND job.state = 'parked'
+   AND job.topic = done.topic AND job.target_id = done.target_id
+"""
 
 
 def fail_job(job: ClaimedJob, *, error: str, retry: bool = True) -> None:
     """Back to ready with a pause, or parked after the last attempt. Its event shows the same."""
-    parked = not retry or job.attempts >= MAX_ATTEMPTS
-    with system_scope():
-        released = _release(job, error=error[:ERROR_CHARACTERS], parked=parked)
+    text = error[:ERROR_CHARACTERS]
+
+    def release() -> None:
+        parked = (
+            not retry or job.attempts >= MAX_ATTEMPTS or _of_target(job, Job.State.PARKED).exists()
+        )
+        released = _park(job, error=text) if parked else _put_back(job, error=text)
         if released and job.topic == Job.Topic.EVENT_RECEIVED:
-            _mark_event(job, error=error[:ERROR_CHARACTERS], dead=parked)
+            _mark_event(job, error=text, dead=parked)
+
+    _seeing_twins(release)
 
 
 def postpone_job(job: ClaimedJob, *, error: str, delay_seconds: float) -> None:
     """A provider's outage is not the job's fault: wait, and do not count the attempt."""
-    with system_scope():
-        _held(job).update(
-            state=_ready_or_done(job),
-            attempts=models.F("attempts") - 1,
-            next_try_at=Now() + timedelta(seconds=delay_seconds),
-            lease_token=None,
-            lease_until=None,
-            error=error[:ERROR_CHARACTERS],
-        )
+    pause = timedelta(seconds=delay_seconds)
+    text = error[:ERROR_CHARACTERS]
+    _seeing_twins(lambda: _release(job, error=text, attempts=job.attempts - 1, pause=pause))
 
 
-def _held(job: ClaimedJob) -> models.QuerySet[Job]:
-    return Job.objects.filter(id=job.id, state=Job.State.RUNNING, lease_token=job.lease_token)
+def _seeing_twins(release: Callable[[], object]) -> None:
+    """In one step; again when a twin is committed in this moment, which then is seen."""
+    for _ in range(RELEASE_TRIES):
+        with suppress(IntegrityError), system_scope():
+            release()
+            return
+    logger.warning("job.not_released")  # its lease runs out, and the sweeper does it
 
 
-def _release(job: ClaimedJob, *, error: str, parked: bool) -> bool:
-    """False when another worker holds the job now."""
+def _held(jobs: Sequence[ClaimedJob]) -> models.QuerySet[Job]:
+    return Job.objects.filter(
+        id__in=[job.id for job in jobs],
+        state=Job.State.RUNNING,
+        lease_token__in=[job.lease_token for job in jobs],
+    )
+
+
+def _of_target(job: ClaimedJob, state: str) -> models.QuerySet[Job]:
+    """Jobs for the same work in another state."""
+    return Job.objects.filter(
+        workspace_id=job.workspace_id, topic=job.topic, target_id=job.target_id, state=state
+    )
+
+
+def _put_back(job: ClaimedJob, *, error: str) -> bool:
     pause = BACKOFF_SECONDS[min(job.attempts, len(BACKOFF_SECONDS)) - 1]
-    released = _held(job).update(
-        state=Job.State.PARKED if parked else _ready_or_done(job),
-        next_try_at=Now() + timedelta(seconds=pause),
+    return _release(job, error=error, attempts=job.attempts, pause=timedelta(seconds=pause))
+
+
+def _release(job: ClaimedJob, *, error: str, attempts: int, pause: timedelta) -> bool:
+    """False when another worker holds the job now.
+
+    A twin that became ready during the run does the work, since two ready ones are not allowed.
+    It takes over the attempts and the pause: a change in time must not make poison immortal.
+    """
+    twin = _of_target(job, Job.State.READY).select_for_update().first()
+    released = _held([job]).update(
+        state=Job.State.READY if twin is None else Job.State.DONE,
+        attempts=attempts,
+        next_try_at=Now() + pause,
         lease_token=None,
         lease_until=None,
         error=error,
     )
+    if released and twin is not None:
+        Job.objects.filter(id=twin.id).update(
+            attempts=Greatest(models.F("attempts"), attempts),
+            next_try_at=Greatest(models.F("next_try_at"), Now() + pause),
+            error=error,
+        )
     return released == 1
 
 
-def _ready_or_done(job: ClaimedJob) -> str:
-    """A twin that became ready during the run does the work; two ready ones are not allowed."""
-    twin = Job.objects.filter(topic=job.topic, target_id=job.target_id, state=Job.State.READY)
-    return Job.State.DONE if twin.exists() else Job.State.READY
+def _park(job: ClaimedJob, *, error: str) -> bool:
+    """One parked job stands for the work of its target, whatever else was queued for it.
+
+    A later change gets one attempt: what goes wrong with the target mostly stays wrong.
+    """
+    released = _held([job]).update(
+        state=Job.State.PARKED, lease_token=None, lease_until=None, error=error
+    )
+    if released:
+        others = _of_target(job, Job.State.READY) | _of_target(job, Job.State.PARKED)
+        others.exclude(id=job.id).update(state=Job.State.DONE, done_at=Now(), error=error)
+    return released == 1
 
 
 def _mark_event(job: ClaimedJob, *, error: str, dead: bool) -> None:

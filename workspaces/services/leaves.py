@@ -1,61 +1,73 @@
 """Steps 9 to 11 of the write path: the file first, then everything else in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
-from django.db.models import F
+from django.db import IntegrityError, connection
 
 from holamem import faults
-from holamem.clock import now
+from holamem.database.rows import insert_statement
 from holamem.database.scope import workspace_scope
+from holamem.database.statements import run_together
 from holamem.ids import new_id
-from workspaces.bodies import WrittenBody, write_body
+from workspaces.bodies import WrittenBody, delete_bodies, write_body
 from workspaces.body_paths import leaf_path, scope_directory
-from workspaces.index.entries import put_leaf_lexemes, put_vector, set_entry_status
+from workspaces.index.entries import set_entry_status
 from workspaces.models.entities import Entity
-from workspaces.models.index import EmbeddingModel
-from workspaces.models.jobs import Job
-from workspaces.models.log import Category, Chunk, Event
+from workspaces.models.log import Category, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import LeafEntity, LeafSource, SourceLeaf, Tree
-from workspaces.services.duplicates import Resolution, active_on_subject
-from workspaces.services.jobs import ClaimedJob, add_job, require_lease
+from workspaces.models.trees import SourceLeaf
+from workspaces.services.duplicates import MAX_RIVALS
+from workspaces.services.entities.names import hold_entities
+from workspaces.services.entities.resolving import present_ids
+from workspaces.services.erasure.texts import TextErased, refuse_erased, refuse_gone
+from workspaces.services.front_matter import Birth, leaf_front_matter, with_checksum
+from workspaces.services.history import place_in_history
+from workspaces.services.job_rows import new_jobs_statement
+from workspaces.services.jobs import ClaimedJob, LeaseLost, require_lease, wake_for
+from workspaces.services.leaf_rows import (
+    LeafPlan,
+    duplicate_statements,
+    follow_ups,
+    leaf_statements,
+)
+from workspaces.services.lineage import Part, end_at_source, resolve_part
 from workspaces.services.owners import Owner, make_owner
-from workspaces.services.placement import Placement
 from workspaces.services.policies import leaf_policy, trust_of
-from workspaces.services.topology import mark_chain_stale, request_seal
+from workspaces.services.topology import mark_chain_stale
 
 
 class PlanChanged(RuntimeError):
     """What the plan was made from changed before the commit; plan again."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeafPlan:
-    """Everything that was decided about one chunk, ready to be committed."""
-
-    event: Event
-    chunk: Chunk
-    owner: Owner
-    placement: Placement
-    resolution: Resolution
-    language: str
-    vector: Sequence[float] | None
-    model: EmbeddingModel | None
-    judged_by: str
-
-
 def link_duplicate(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> None:
     """The text is known: the event becomes a further source of the leaf that holds it."""
-    leaf_id = plan.resolution.leaf_id
     with workspace_scope(workspace, [plan.event.scope_id]):
-        leaf = workspace.leaves.select_for_update().filter(id__in=[leaf_id]).first()
-        if leaf is None or not _still_holds(leaf, event=plan.event):
-            raise PlanChanged
+        leaf = _lock_holder(workspace, plan=plan)
+        refuse_erased(workspace, event=plan.event, fingerprint=plan.chunk.fingerprint)
         require_lease(job)
-        _link_source(workspace, plan=plan, leaf=leaf, is_creator=False)
-        _settle_chunk(workspace, plan=plan, outcome=Chunk.Outcome.NOOP_DUPLICATE, leaf=leaf)
+        run_together(duplicate_statements(workspace, plan=plan, leaf=leaf))
         faults.point("duplicate.before_commit")
+
+
+def _lock_holder(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf:
+    """The leaf that holds the text, if it still does; in integration the tree says so."""
+    if plan.event.category == Category.INTEGRATION:
+        workspace.trees.select_for_update().get(id=plan.owner.tree.id)
+        leaf = _lock_part(workspace, plan=plan)
+        holds = leaf is not None
+    else:
+        rows = workspace.leaves.select_for_update()
+        leaf = rows.filter(id__in=[plan.resolution.leaf_id]).first()
+        holds = leaf is not None and _still_holds(leaf, event=plan.event)
+    if leaf is None or not holds:
+        refuse_gone(workspace, event=plan.event, leaf_id=plan.resolution.leaf_id)
+        raise PlanChanged
+    return leaf
 
 
 def _still_holds(leaf: SourceLeaf, *, event: Event) -> bool:
@@ -69,47 +81,100 @@ def _still_holds(leaf: SourceLeaf, *, event: Event) -> bool:
 def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> None:
     """Write the body, then the leaf with all that hangs on it.
 
-    Raises PlanChanged or IntegrityError when another worker was faster; the file that was
-    written then has no row and is garbage.
+    Raises PlanChanged or IntegrityError when another worker was faster, and TextErased. The file
+    that was written then has no row, and goes: its text may be erased meanwhile.
     """
     leaf = _build_leaf(workspace, plan=plan)
-    body = write_leaf_body(leaf, owner=plan.owner, text=plan.chunk.text)
+    birth = birth_of(workspace, plan=plan)
+    body = write_leaf_body(leaf, owner=plan.owner, text=plan.chunk.text, birth=birth)
     leaf.body_sha256, leaf.body_bytes = body.sha256, body.size
     faults.point("leaf.after_file")
-    with workspace_scope(workspace, [plan.event.scope_id]):
+    with _removed_on_refusal(leaf.body_path), workspace_scope(workspace, [plan.event.scope_id]):
         make_owner(plan.owner)
-        tree = workspace.trees.select_for_update().get(id=plan.owner.tree.id)
-        known = _lock_known(workspace, plan=plan)
+        beside = _hold_tree(workspace, plan=plan)
+        refuse_erased(workspace, event=plan.event, fingerprint=plan.chunk.fingerprint)
+        entities = _hold_entities(workspace, plan=plan)
+        known = _lock_known(workspace, plan=plan, beside=beside)
         require_lease(job)
         if known is not None and plan.resolution.kind == "supersede":
             _retire_predecessor(workspace, old=known, new=leaf)
         if known is not None and plan.resolution.kind == "history":
-            _place_in_history(leaf, newer=known)
-        leaf.save(force_insert=True)
+            place_in_history(workspace, leaf=leaf, newer=known)
+        end_at_source(leaf, until=plan.resolution.until)
+        run_together([insert_statement([leaf])])
         faults.point("leaf.after_row")
-        _attach(workspace, tree=tree, leaf=leaf, plan=plan)
+        jobs = follow_ups(leaf)
+        run_together(
+            [
+                *leaf_statements(workspace, plan=plan, leaf=leaf, entities=entities),
+                new_jobs_statement(workspace, jobs=jobs),
+            ]
+        )
+        wake_for(jobs)
         faults.point("leaf.before_commit")
     faults.point("leaf.after_commit")
 
 
-def write_leaf_body(leaf: SourceLeaf, *, owner: Owner, text: str) -> WrittenBody:
-    front_matter: dict[str, object] = {
-        "id": str(leaf.id),
-        "kind": "leaf",
-        "workspace": str(leaf.workspace_id),
-        "scope": str(leaf.scope_id),
-        "tree": owner.tree.key,
-        "category": str(leaf.category),
-        "title": leaf.title,
-        "observed_at": leaf.observed_at.isoformat(),
-        "origin": str(leaf.origin_kind),
-        "labels": list(leaf.labels),
-        "supersedes": str(leaf.supersedes_leaf_id) if leaf.supersedes_leaf_id else None,
-        "fingerprint": leaf.fingerprint,
-    }
-    if owner.entity is not None:
-        front_matter["entity"] = {"type": str(owner.entity.type), "name": owner.entity.name}
-    return write_body(leaf.body_path, front_matter=front_matter, markdown=text)
+@contextmanager
+def _removed_on_refusal(path: str) -> Iterator[None]:
+    """Only where it is sure that nothing was committed."""
+    try:
+        yield
+    except (PlanChanged, TextErased, LeaseLost, IntegrityError):
+        delete_bodies([path])
+        raise
+
+
+def _hold_entities(workspace: Workspace, *, plan: LeafPlan) -> list[Entity]:
+    """The primary entity, then the secondary ones; until the commit nobody renames or merges them.
+
+    Raises PlanChanged when somebody did since the plan was made.
+    """
+    planned, tree = plan.owner.entity, plan.owner.tree
+    ids = [planned.id] if planned is not None else []
+    ids += present_ids(workspace, ids=[UUID(given) for given in plan.placement.secondary_ids])
+    held = hold_entities(workspace, ids=ids)
+    known = [held[key] for key in dict.fromkeys(ids) if held[key].scope_id == tree.scope_id]
+    if any(entity.merged_into_id is not None for entity in known):
+        raise PlanChanged
+    if planned is not None and known[0].name != planned.name:
+        raise PlanChanged
+    return known
+
+
+def write_leaf_body(
+    leaf: SourceLeaf, *, owner: Owner, text: str, birth: Birth | None = None
+) -> WrittenBody:
+    head = leaf_front_matter(leaf, tree=owner.tree, entity=owner.entity, birth=birth)
+    return write_body(
+        leaf.body_path, front_matter=with_checksum(head, markdown=text), markdown=text
+    )
+
+
+def birth_of(workspace: Workspace, *, plan: LeafPlan) -> Birth:
+    """What the plan knows and the leaf's row does not."""
+    return Birth(
+        event=plan.event,
+        chunk=plan.chunk,
+        decision=plan.placement.decision if plan.event.category == Category.INTERACTION else "",
+        match_confidence=plan.placement.match_confidence,
+        create_confidence=plan.placement.create_confidence,
+        judged_by=plan.judged_by,
+        secondary_ids=[UUID(given) for given in plan.placement.secondary_ids],
+        newer_id=plan.resolution.leaf_id if plan.resolution.kind == "history" else None,
+        ended_at=plan.resolution.until,
+        proof_ids=_proof_ids(workspace, event=plan.event),
+    )
+
+
+def _proof_ids(workspace: Workspace, *, event: Event) -> list[UUID]:
+    if not event.evidence_event_ids:
+        return []
+    with workspace_scope(workspace, [event.scope_id]):
+        proofs = workspace.events.filter(
+            id__in=event.evidence_event_ids, kind=Event.Kind.TOOL_RESULT, succeeded=True
+        )
+        return list(proofs.order_by("id").values_list("id", flat=True))
 
 
 def _build_leaf(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf:
@@ -144,19 +209,21 @@ def _build_leaf(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf:
     )
 
 
-def _lock_known(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf | None:
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """Active leaves of the tree as they are once its row is held."""
+
+    has_same_text: bool
+    rivals: tuple[UUID, ...]
+
+
+def _lock_known(workspace: Workspace, *, plan: LeafPlan, beside: _Beside) -> SourceLeaf | None:
     """The leaf that the plan rests on, still active; no leaf with the same text beside it."""
-    same_text = workspace.leaves.filter(
-        tree_id=plan.owner.tree.id,
-        fingerprint=plan.chunk.fingerprint,
-        status=SourceLeaf.Status.ACTIVE,
-    )
-    if same_text.exists():
+    if plan.event.category == Category.INTEGRATION:
+        return _lock_part(workspace, plan=plan)
+    if beside.has_same_text:
         raise PlanChanged
-    rivals = active_on_subject(
-        workspace, tree_id=plan.owner.tree.id, subject_key=plan.placement.subject_key
-    )
-    if rivals != plan.resolution.rivals:
+    if beside.rivals != plan.resolution.rivals:
         raise PlanChanged  # another worker wrote on the same subject: compare again
     if plan.resolution.leaf_id is None:
         return None
@@ -164,6 +231,17 @@ def _lock_known(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf | None:
     if known.status != SourceLeaf.Status.ACTIVE:
         raise PlanChanged
     return known
+
+
+def _lock_part(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf | None:
+    """Inside the step, the tree's row locked: decided again by the revisions of the object."""
+    decided = Part(plan.resolution, plan.placement.subject_key)
+    tree = plan.owner.tree
+    if resolve_part(workspace, event=plan.event, chunk=plan.chunk, tree=tree) != decided:
+        raise PlanChanged
+    if plan.resolution.leaf_id is None:
+        return None
+    return workspace.leaves.select_for_update().get(id=plan.resolution.leaf_id)
 
 
 def _retire_predecessor(workspace: Workspace, *, old: SourceLeaf, new: SourceLeaf) -> None:
@@ -175,80 +253,33 @@ def _retire_predecessor(workspace: Workspace, *, old: SourceLeaf, new: SourceLea
     mark_chain_stale(workspace, start=[old.parent_id])
 
 
-def _place_in_history(leaf: SourceLeaf, *, newer: SourceLeaf) -> None:
-    """Older information that arrives late never takes the place of newer."""
-    leaf.status = SourceLeaf.Status.SUPERSEDED
-    leaf.superseded_by = newer
-    # The newer leaf may have been stated first and confirmed since.
-    leaf.valid_until = max(newer.observed_at, leaf.observed_at)
+# Whoever writes to a tree takes its row first, and waits here for the others; the second statement
+# sees what they have committed. One message for both.
+_HOLD_TREE = """
+SELECT 1 FROM workspaces_tree WHERE workspace_id = %(workspace)s AND id = %(tree)s FOR UPDATE;
+SELECT EXISTS (SELECT 1 FROM workspaces_sourceleaf
+                WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s
+                  AND fingerprint = %(fingerprint)s AND status = 'active'),
+       ARRAY(SELECT id FROM workspaces_sourceleaf
+              WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s
+                AND subject_key = %(subject)s AND subject_key <> '' AND status = 'active'
+              ORDER BY id DESC LIMIT %(rivals)s)
+"""
 
 
-def _attach(workspace: Workspace, *, tree: Tree, leaf: SourceLeaf, plan: LeafPlan) -> None:
-    """Links, search entries, counters, jobs and the chunk's result, all with the leaf."""
-    secondary = list(
-        workspace.entities.filter(id__in=plan.placement.secondary_ids, scope_id=leaf.scope_id)
-    )
-    _link_source(workspace, plan=plan, leaf=leaf, is_creator=True)
-    LeafEntity.objects.bulk_create(
-        LeafEntity(workspace=workspace, scope_id=leaf.scope_id, leaf=leaf, entity=entity)
-        for entity in secondary
-    )
-    names = [entity.name for entity in _all_entities(plan.owner.entity, secondary)]
-    put_leaf_lexemes(workspace, leaf=leaf, text=plan.chunk.text, entity_names=names)
-    if plan.vector is not None and plan.model is not None:
-        put_vector(workspace, node=leaf, model=plan.model, vector=plan.vector)
-    _count(workspace, tree=tree, plan=plan)
-    _queue_follow_ups(workspace, tree=tree, leaf=leaf)
-    superseding = plan.resolution.kind == "supersede"
-    outcome = Chunk.Outcome.SUPERSEDING if superseding else Chunk.Outcome.CREATED
-    _settle_chunk(workspace, plan=plan, outcome=outcome, leaf=leaf)
-
-
-def _all_entities(primary: Entity | None, secondary: list[Entity]) -> list[Entity]:
-    """The fallback bucket's name says nothing about a leaf."""
-    return [entity for entity in (primary, *secondary) if entity and not entity.is_system]
-
-
-def _count(workspace: Workspace, *, tree: Tree, plan: LeafPlan) -> None:
-    """By difference, not by counting: a write costs the same whatever the tree holds."""
-    added = 1 if plan.resolution.kind == "new" else 0
-    workspace.trees.filter(id=tree.id).update(
-        leaf_count=F("leaf_count") + added, status=Tree.Status.ACTIVE, updated_at=now()
-    )
-
-
-def _queue_follow_ups(workspace: Workspace, *, tree: Tree, leaf: SourceLeaf) -> None:
-    add_job(workspace, topic=Job.Topic.NODE_CREATED, target_id=leaf.id, scope_id=leaf.scope_id)
-    request_seal(workspace, tree=tree)
-
-
-def _link_source(
-    workspace: Workspace, *, plan: LeafPlan, leaf: SourceLeaf, is_creator: bool
-) -> None:
-    LeafSource.objects.bulk_create(
-        [
-            LeafSource(
-                workspace=workspace,
-                scope_id=leaf.scope_id,
-                leaf=leaf,
-                event=plan.event,
-                is_creator=is_creator,
-            )
-        ],
-        ignore_conflicts=True,
-    )
-
-
-def _settle_chunk(workspace: Workspace, *, plan: LeafPlan, outcome: str, leaf: SourceLeaf) -> None:
-    """The leaf's body has the text now, so the chunk's copy goes."""
-    workspace.chunks.filter(id=plan.chunk.id).update(
-        outcome=outcome,
-        decision=plan.placement.decision if plan.event.category == Category.INTERACTION else "",
-        reason=plan.chunk.reason,
-        admission_confidence=plan.chunk.admission_confidence,
-        match_confidence=plan.placement.match_confidence,
-        create_confidence=plan.placement.create_confidence,
-        judged_by=plan.judged_by,
-        leaf=leaf,
-        text="",
-    )
+def _hold_tree(workspace: Workspace, *, plan: LeafPlan) -> _Beside:
+    """Raises PlanChanged when the tree is gone."""
+    values: dict[str, Any] = {
+        "workspace": workspace.pk,
+        "tree": plan.owner.tree.id,
+        "fingerprint": plan.chunk.fingerprint,
+        "subject": plan.placement.subject_key,
+        "rivals": MAX_RIVALS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD_TREE, values)
+        if cursor.fetchone() is None:
+            raise PlanChanged
+        cursor.nextset()
+        has_same_text, rivals = cursor.fetchone()
+    return _Beside(has_same_text, tuple(rivals))

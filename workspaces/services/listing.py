@@ -76,6 +76,7 @@ class EventLine:
     session: str
     source: str
     external_id: str
+    deleted: bool
     occurred_at: datetime | None
     received_at: datetime
     attempts: int
@@ -122,7 +123,7 @@ def list_trees(
         rows = workspace.trees.exclude(status=Tree.Status.EMPTY)
         if category is not None:
             rows = rows.filter(category=category)
-        found = _read(rows, wanted=wanted, newest_first=False)
+        found = read_slice(rows, wanted=wanted, newest_first=False)
         return Listed(_tree_lines(workspace, found.rows), found.has_next, found.has_previous)
 
 
@@ -146,7 +147,7 @@ def list_events(
     named = {"status": status, "kind": kind, "session_ref": session}
     with workspace_scope(workspace, scopes):
         rows = workspace.events.filter(**{k: v for k, v in named.items() if v is not None})
-        found = _read(rows.defer("payload_text", "metadata"), wanted=wanted, newest_first=True)
+        found = read_slice(rows.defer("payload_text", "metadata"), wanted=wanted, newest_first=True)
         return Listed(_event_lines(workspace, found.rows), found.has_next, found.has_previous)
 
 
@@ -162,7 +163,7 @@ def list_jobs(
     named = {"state": state, "topic": topic}
     with workspace_scope(workspace, scopes):
         rows = workspace.jobs.filter(**{k: v for k, v in named.items() if v is not None})
-        return _read(rows, wanted=wanted, newest_first=True)
+        return read_slice(rows, wanted=wanted, newest_first=True)
 
 
 def list_entities(
@@ -170,10 +171,10 @@ def list_entities(
 ) -> Listed[EntityLine]:
     """Oldest first."""
     with workspace_scope(workspace, scopes):
-        rows = workspace.entities.all()
+        rows = workspace.entities.filter(merged_into=None)
         if type is not None:
             rows = rows.filter(type=type)
-        found = _read(rows, wanted=wanted, newest_first=False)
+        found = read_slice(rows, wanted=wanted, newest_first=False)
         owners = owner_names(workspace, scope_ids=[row.scope_id for row in found.rows])
         lines = [
             EntityLine(
@@ -192,7 +193,7 @@ def list_entities(
         return Listed(lines, found.has_next, found.has_previous)
 
 
-def _read(rows: QuerySet[Stored], *, wanted: Slice, newest_first: bool) -> Listed[Stored]:
+def read_slice(rows: QuerySet[Stored], *, wanted: Slice, newest_first: bool) -> Listed[Stored]:
     """One query. Ids are UUIDv7, so their order is the order of making."""
     descending = newest_first != wanted.backwards
     if wanted.after is not None:
@@ -243,6 +244,7 @@ def _event_lines(workspace: Workspace, events: Sequence[Event]) -> list[EventLin
             session=event.session_ref,
             source=event.source,
             external_id=event.external_id,
+            deleted=event.deleted,
             occurred_at=event.occurred_at,
             received_at=event.received_at,
             attempts=event.attempts,

@@ -11,7 +11,7 @@ from holamem.errors import HolamemError, NotFound
 from workspaces.bodies import read_markdown
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import GONE_LEAVES, LIVE_SUMMARIES, SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import LIVE_SUMMARIES, SourceLeaf, SummaryNode, Tree, is_withheld
 from workspaces.services.tree_view import (
     BranchNode,
     leaf_node,
@@ -63,6 +63,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class EntityLine:
+    id: UUID
     name: str
     type: str
     is_primary: bool
@@ -110,6 +111,7 @@ def node_view(workspace: Workspace, *, scopes: Scopes, node_id: UUID) -> NodeVie
             .filter(id=node_id)
             .first()
         )
+        is_forgotten = leaf is not None and leaf.forgotten_at is not None
         if leaf is not None:
             parts = _leaf_parts(workspace, leaf)
         else:
@@ -119,6 +121,7 @@ def node_view(workspace: Workspace, *, scopes: Scopes, node_id: UUID) -> NodeVie
             parts = _summary_parts(workspace, summary)
     body, previous = parts.pop("body_file"), parts.pop("previous_file")
     text, problem = _read(body)
+    problem = "forgotten" if is_forgotten else problem
     return NodeView(body=text, body_problem=problem, previous_body=_read(previous)[0], **parts)
 
 
@@ -142,7 +145,7 @@ def _common(workspace: Workspace, tree: Tree) -> dict[str, Any]:
 
 
 def _leaf_parts(workspace: Workspace, leaf: SourceLeaf) -> dict[str, Any]:
-    gone = leaf.status in GONE_LEAVES
+    gone = is_withheld(leaf)
     previous = leaf.supersedes_leaf
     return {
         **_common(workspace, leaf.tree),
@@ -162,10 +165,10 @@ def _leaf_parts(workspace: Workspace, leaf: SourceLeaf) -> dict[str, Any]:
             "language": leaf.language,
             "origin_kind": leaf.origin_kind,
             "actor": leaf.actor,
-            "subject_key": leaf.subject_key,
+            "subject_key": "" if gone else leaf.subject_key,
         },
         "hashes": {"body_sha256": leaf.body_sha256, "fingerprint": leaf.fingerprint},
-        "labels": list(leaf.labels),
+        "labels": [] if gone else list(leaf.labels),
         "parents": parents_of(workspace, node_ids=[leaf.parent_id] if leaf.parent_id else []),
         "children": [],
         "events": _events(leaf),
@@ -176,13 +179,13 @@ def _leaf_parts(workspace: Workspace, leaf: SourceLeaf) -> dict[str, Any]:
 
 
 def _previous_body(previous: SourceLeaf | None) -> _Body | None:
-    if previous is None or previous.status in GONE_LEAVES:
+    if previous is None or is_withheld(previous):
         return None
     return _Body(previous.body_path, previous.body_sha256)
 
 
 def _summary_parts(workspace: Workspace, row: SummaryNode) -> dict[str, Any]:
-    readable = row.status in LIVE_SUMMARIES
+    readable = row.status in LIVE_SUMMARIES and not row.withheld
     return {
         **_common(workspace, row.tree),
         "node": summary_node(row),
@@ -203,7 +206,7 @@ def _summary_parts(workspace: Workspace, row: SummaryNode) -> dict[str, Any]:
             "model": row.model,
         },
         "hashes": {"body_sha256": row.body_sha256, "child_set_sha256": row.child_set_sha256},
-        "labels": list(row.labels),
+        "labels": [] if row.withheld else list(row.labels),
         "parents": parents_of(workspace, node_ids=[row.parent_id] if row.parent_id else []),
         "children": _children(workspace, row),
         "events": [],
@@ -287,6 +290,12 @@ def _replaced(workspace: Workspace, row: SummaryNode) -> list[Version]:
 
 
 def _entities(leaf: SourceLeaf) -> list[EntityLine]:
-    primary = [EntityLine(leaf.entity.name, leaf.entity.type, True)] if leaf.entity else []
+    primary = (
+        [EntityLine(leaf.entity.id, leaf.entity.name, leaf.entity.type, True)]
+        if leaf.entity
+        else []
+    )
     links = leaf.secondary_links.select_related("entity").order_by("entity__name")
-    return primary + [EntityLine(link.entity.name, link.entity.type, False) for link in links]
+    return primary + [
+        EntityLine(link.entity.id, link.entity.name, link.entity.type, False) for link in links
+    ]

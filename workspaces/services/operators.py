@@ -2,7 +2,8 @@
 
 from holamem.database.scope import system_scope
 from holamem.errors import NotFound
-from workspaces.models.tenancy import Tenant, Workspace
+from workspaces.models.tenancy import ApiKey, Tenant, Workspace
+from workspaces.services.principals import Principal
 
 
 def find_workspaces(*, tenant: str | None = None, slug: str | None = None) -> list[Workspace]:
@@ -26,3 +27,17 @@ def find_tenant(slug: str) -> Tenant:
     if tenant is None:
         raise NotFound("There is no such tenant.")
     return tenant
+
+
+def operator_principal(workspace: Workspace, *, label: str) -> Principal:
+    """Who a command acts as in one workspace; `label` is what the audit shows."""
+    return Principal(
+        label=label,
+        tenant_id=workspace.tenant_id,
+        workspace_id=workspace.id,
+        end_user_id=None,
+        end_user_ref=None,
+        permissions=frozenset({ApiKey.Permission.ADMIN.value}),
+        key_id=None,
+        is_person=False,
+    )

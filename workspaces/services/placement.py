@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from holamem.text.normalise import normalise, normalise_name
 from workspaces.judging.base import Assignment, EntityCandidate
@@ -25,6 +26,12 @@ MAX_LABELS = 8
 MAX_SECONDARY = 8
 
 _FORBIDDEN_IN_NAMES = re.compile(r"[\x00-\x1f/\\\u202a-\u202e\u2066-\u2069<>\[\]{}|]")
+_LATIN_WORD = re.compile(r"[^\W\u3400-\u9fff]+[+#]*")
+_HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
+_ENGLISH_TITLE = re.compile(r"^(?:mr|mrs|ms|miss|mx|dr|prof|professor|sir|madam) ")
+_CHINESE_TITLE = re.compile(
+    r"(?<=[\u4e00-\u9fff]{2})(?:先生|女士|小姐|老师|教授|医生|经理|总监|主任|同学|师傅)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,12 @@ def place(
     text: str,
     candidates: Sequence[EntityCandidate],
     settings: WorkspaceSettings,
+    actor: str = "",
 ) -> Placement:
-    """Validate against shortlist, types, names and evidence, and apply the decision table."""
+    """Validate against shortlist, types, names and evidence, and apply the decision table.
+
+    A new entity is named in the text, or is the `actor`.
+    """
     shortlist = {candidate.entity_id: candidate for candidate in candidates}
     match = _confidence(assignment.match_confidence)
     create = _confidence(assignment.create_confidence)
@@ -69,8 +80,10 @@ def place(
         decision, entity_id = Chunk.Decision.MATCH_EXISTING, wanted
     elif new is not None and create >= settings.create_threshold:
         entity_id = _entity_with_name(new.name, candidates=candidates)
-        plan = None if entity_id else new
-        decision = Chunk.Decision.CREATE_NEW if plan else Chunk.Decision.MATCH_EXISTING
+        if entity_id:
+            decision = Chunk.Decision.MATCH_EXISTING
+        elif _is_named_in(text, name=new.name) or without_title(actor) == without_title(new.name):
+            decision, plan = Chunk.Decision.CREATE_NEW, new
     return Placement(
         decision=decision,
         entity_id=entity_id,
@@ -107,13 +120,34 @@ def _valid_new_entity(assignment: Assignment, *, text: str) -> NewEntityPlan | N
     return NewEntityPlan(type=new.type, name=normalise(new.name))
 
 
+def _is_named_in(text: str, *, name: str) -> bool:
+    """Whether the text has a word of the name, of Chinese two characters: none is invented."""
+    told, compared = f" {normalise_name(text)} ", normalise_name(name)
+    latin = [word for word in _LATIN_WORD.findall(compared) if not is_placeholder(word)]
+    pairs = [pair for run in _HAN_RUN.findall(compared) for pair in map("".join, pairwise(run))]
+    return any(re.search(rf"(?<![a-z\d]){re.escape(word)}", told) for word in latin) or any(
+        pair in told for pair in pairs
+    )
+
+
 def _entity_with_name(name: str, *, candidates: Sequence[EntityCandidate]) -> str | None:
     """A new name that equals an existing name or alias is a match."""
-    compared = normalise_name(name)
-    for candidate in candidates:
-        if compared in {normalise_name(known) for known in (candidate.name, *candidate.aliases)}:
-            return candidate.entity_id
+    for bare in (normalise_name, without_title):
+        compared = bare(name)
+        for candidate in candidates:
+            if compared in {bare(known) for known in (candidate.name, *candidate.aliases)}:
+                return candidate.entity_id
     return None
+
+
+def without_title(name: str) -> str:
+    """The compared form of a name without how the person is addressed: Dr. Nair, 张伟先生.
+
+    A surname alone keeps its title: 王总 and 王老师 are two people.
+    """
+    compared = normalise_name(name)
+    bare = _ENGLISH_TITLE.sub("", compared)
+    return _CHINESE_TITLE.sub("", bare) or compared
 
 
 def _secondary(

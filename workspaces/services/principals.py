@@ -2,17 +2,16 @@
 
 import hashlib
 import hmac
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection
 
 from holamem.clock import now
+from holamem.database.prepared import fetch_dicts
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.errors import HolamemError, NotFound, PermissionDenied
 from workspaces.models.tenancy import ApiKey, Audit, Membership, Tenant, Workspace
@@ -82,8 +81,9 @@ class Admitted:
 # more time to build them than the database needs to answer.
 _ADMIT = """
 SELECT k.id, k.name, k.tenant_id, k.workspace_id, k.end_user_id, k.permissions, k.secret_sha256,
-       k.expires_at, k.revoked_at, k.last_used_at, t.slug, t.name, t.suspended_at, u.ref,
-       w.id, w.slug, w.name, w.settings::text, w.created_at
+       k.expires_at, k.revoked_at, k.last_used_at, t.slug AS tenant_slug, t.name AS tenant_name,
+       t.suspended_at, u.ref AS end_user_ref, w.id AS found_id, w.slug AS found_slug,
+       w.name AS found_name, w.settings, w.created_at
   FROM workspaces_apikey k
   JOIN workspaces_tenant t ON t.id = k.tenant_id
   LEFT JOIN workspaces_enduser u ON u.id = k.end_user_id AND u.workspace_id = k.workspace_id
@@ -100,52 +100,50 @@ def admit_key(token: str, *, workspace_slug: str | None) -> Admitted:
     """
     prefix, secret = _split_token(token)
     with system_scope():
-        with connection.cursor() as cursor:
-            cursor.execute(_ADMIT, {"prefix": prefix, "slug": workspace_slug})
-            row = cursor.fetchone()
-        key = _checked_key(row and _key_of(row), secret=secret)
+        rows = fetch_dicts(_ADMIT, {"prefix": prefix, "slug": workspace_slug})
+        key = _checked_key(_key_of(rows[0]) if rows else None, secret=secret)
         _note_use(key)
-    end_user_ref, workspace_columns = row[13], row[14:]
     principal = Principal(
         label=f"key:{key.name}",
         tenant_id=key.tenant_id,
         workspace_id=key.workspace_id,
         end_user_id=key.end_user_id,
-        end_user_ref=end_user_ref,
+        end_user_ref=rows[0]["end_user_ref"],
         permissions=frozenset(key.permissions),
         key_id=key.id,
         is_person=False,
     )
-    return Admitted(principal, _workspace_of(workspace_columns, tenant=key.tenant))
+    return Admitted(principal, _workspace_of(rows[0], tenant=key.tenant))
 
 
-def _key_of(row: Sequence[Any]) -> ApiKey:
-    tenant = Tenant(id=row[2], slug=row[10], name=row[11], suspended_at=row[12])
-    return ApiKey(
-        id=row[0],
-        name=row[1],
-        tenant=tenant,
-        workspace_id=row[3],
-        end_user_id=row[4],
-        permissions=row[5],
-        secret_sha256=row[6],
-        expires_at=row[7],
-        revoked_at=row[8],
-        last_used_at=row[9],
+_KEY_COLUMNS = (
+    "id", "name", "tenant_id", "workspace_id", "end_user_id", "permissions", "secret_sha256",
+    "expires_at", "revoked_at", "last_used_at",
+)  # fmt: skip
+
+
+def _key_of(row: Mapping[str, Any]) -> ApiKey:
+    tenant = Tenant(
+        id=row["tenant_id"],
+        slug=row["tenant_slug"],
+        name=row["tenant_name"],
+        suspended_at=row["suspended_at"],
     )
+    key = ApiKey(**{name: row[name] for name in _KEY_COLUMNS})
+    key.tenant = tenant
+    return key
 
 
-def _workspace_of(columns: Sequence[Any], *, tenant: Tenant) -> Workspace | None:
-    workspace_id, slug, name, settings, created_at = columns
-    if workspace_id is None:
+def _workspace_of(row: Mapping[str, Any], *, tenant: Tenant) -> Workspace | None:
+    if row["found_id"] is None:
         return None
     return Workspace(
-        id=workspace_id,
+        id=row["found_id"],
         tenant=tenant,
-        slug=slug,
-        name=name,
-        settings=json.loads(settings),
-        created_at=created_at,
+        slug=row["found_slug"],
+        name=row["found_name"],
+        settings=row["settings"],
+        created_at=row["created_at"],
     )
 
 

@@ -12,6 +12,7 @@ from workspaces.index.entries import put_leaf_lexemes, put_summary_lexemes, put_
 from workspaces.models.index import EmbeddingModel, VectorEntry
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, SummaryNode
+from workspaces.services.entities.resolving import search_names
 from workspaces.services.indexing import (
     EMBEDDED_LEAVES,
     EMBEDDED_SUMMARIES,
@@ -42,7 +43,7 @@ def reindex_node(workspace: Workspace, *, node_id: UUID) -> bool:
     if text is None:
         return False
     with workspace_scope(workspace, ALL_SCOPES):
-        current = find_node(workspace, node_id=node_id)
+        current = find_node(workspace, node_id=node_id, hold=True)
         if isinstance(current, SourceLeaf):
             names = entity_names(workspace, leaf=current)
             put_leaf_lexemes(workspace, leaf=current, text=text, entity_names=names)
@@ -52,10 +53,8 @@ def reindex_node(workspace: Workspace, *, node_id: UUID) -> bool:
 
 
 def entity_names(workspace: Workspace, *, leaf: SourceLeaf) -> list[str]:
-    """The primary entity and the secondary ones, without the fallback bucket's name."""
-    primary = workspace.entities.filter(leaves=leaf, is_system=False)
-    secondary = workspace.entities.filter(secondary_links__leaf=leaf, is_system=False)
-    return [entity.name for entity in (*primary, *secondary.order_by("id"))]
+    """Of the primary entity and the secondary ones, without the fallback bucket's name."""
+    return search_names(workspace, leaves=[leaf])[leaf.id]
 
 
 def reembed_workspace(
@@ -82,7 +81,7 @@ def _embed_batch(
     vectors = client.embed_passages([text for _, text in readable])
     with workspace_scope(workspace, ALL_SCOPES):
         for (node, _), vector in zip(readable, vectors, strict=True):
-            if vector and find_node(workspace, node_id=node.id) is not None:
+            if vector and find_node(workspace, node_id=node.id, hold=True) is not None:
                 put_vector(workspace, node=node, model=model, vector=vector)
     return len(readable)
 

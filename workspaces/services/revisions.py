@@ -1,125 +1,123 @@
-"""Revisions of one object at its source: its name in a tree, and what a revision leaves behind."""
+"""Revisions of one object at its source: their order, and whether one was sent before.
+
+An object is named by provider, account, source and external id, inside one scope. Its revisions,
+deletions among them, are ordered by the time at which the source last said so, then by arrival.
+"""
 
 import hashlib
 import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 
-from holamem.clock import now
-from holamem.database.scope import workspace_scope
-from workspaces.index.entries import drop_entries
-from workspaces.models.log import Event
+from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf
-from workspaces.services.jobs import ClaimedJob, require_lease
 from workspaces.services.placement import SUBJECT_CHARACTERS
-from workspaces.services.topology import mark_chain_stale, request_seal
 
 _LOOKS_PLACED = re.compile(r"#\d+\Z")
 
 
-def object_key(external_id: str, *, position: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """`started` is when the source first said so, `at` when it last did; `at` is never earlier."""
+
+    id: UUID
+    started: datetime
+    at: datetime
+    deleted: bool
+
+
+def object_key(external_id: str, *, position: int, source: str = "") -> str:
     """The subject key of one part of an object; different parts never share one.
 
     A name that is too long ends in its digest, and one that looks like a part gets a number.
     """
-    is_plain = position == 0 and _LOOKS_PLACED.search(external_id) is None
-    key = external_id if is_plain else f"{external_id}#{position}"
+    name = f"{source}: {external_id}" if source else external_id
+    is_plain = position == 0 and _LOOKS_PLACED.search(name) is None
+    key = name if is_plain else f"{name}#{position}"
     if len(key) <= SUBJECT_CHARACTERS:
         return key
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     return f"{key[: SUBJECT_CHARACTERS - 33]}~{digest}"
 
 
-def same_revision(revisions: QuerySet[Event], *, event: Event) -> Event | None:
-    """The text of the latest revision, or the same text at the same time: sent again.
+def revisions_of(workspace: Workspace, *, event: Event) -> QuerySet[Any]:
+    """The events of this object with `started` and `at`, which are no fields; in the caller's step."""
+    return workspace.events.filter(
+        category=Category.INTEGRATION,
+        scope_id=event.scope_id,
+        provider=event.provider,
+        account=event.account,
+        source=event.source,
+        external_id=event.external_id,
+    ).annotate(
+        started=Coalesce("occurred_at", "received_at"),
+        at=Coalesce("confirmed_at", "occurred_at", "received_at"),
+    )
 
-    A text that comes back after another one is a new revision.
+
+def neighbours(workspace: Workspace, *, event: Event) -> tuple[Revision | None, Revision | None]:
+    """The revisions before and after this one that memory has taken up at least in part.
+
+    One that waits, or that failed before its first leaf, says nothing yet.
     """
-    latest = revisions.order_by("-id").first()
-    if latest is None or latest.text_sha256 == event.text_sha256:
-        return latest
-    if event.occurred_at is None:
-        return None
-    return revisions.filter(text_sha256=event.text_sha256, occurred_at=event.occurred_at).first()
+    revisions = revisions_of(workspace, event=event)
+    own = revisions.filter(id=event.id).values_list("at", flat=True).first()
+    at = own or event.occurred_at or event.received_at
+    has_leaf = Exists(
+        Chunk.objects.filter(workspace=workspace, event=OuterRef("pk"), leaf__isnull=False)
+    )
+    begun = revisions.exclude(id=event.id).filter(Q(status=Event.Status.PROCESSED) | has_leaf)
+    before = begun.filter(Q(at__lt=at) | Q(at=at, id__lt=event.id)).order_by("-at", "-id")
+    after = begun.filter(Q(at__gt=at) | Q(at=at, id__gt=event.id)).order_by("at", "id")
+    return _first(before), _first(after)
 
 
-# Active leaves that an earlier revision of this object yielded and this one did not, unless the
-# latest revision of another object says the same, or this revision is not the latest itself.
-_LEFT_OVER = """
-WITH later AS (
-  SELECT 1 FROM workspaces_event AS e
-   WHERE e.workspace_id = %(workspace)s AND e.source = %(source)s
-     AND e.external_id = %(object)s AND e.category = 'integration' AND e.scope_id = %(scope)s
-     AND e.provider = %(provider)s AND e.account = %(account)s AND e.id <> %(event)s
-     AND (coalesce(e.occurred_at, e.received_at), e.id) > (%(at)s, %(event)s))
-SELECT DISTINCT leaf.id, leaf.tree_id, leaf.parent_id
-  FROM workspaces_event AS earlier
-  JOIN workspaces_leafsource AS link
-    ON link.workspace_id = %(workspace)s AND link.event_id = earlier.id
-  JOIN workspaces_sourceleaf AS leaf
-    ON leaf.workspace_id = %(workspace)s AND leaf.id = link.leaf_id AND leaf.status = 'active'
- WHERE earlier.workspace_id = %(workspace)s AND earlier.source = %(source)s
-   AND earlier.external_id = %(object)s AND earlier.category = 'integration'
-   AND earlier.scope_id = %(scope)s AND earlier.provider = %(provider)s
-   AND earlier.account = %(account)s AND NOT EXISTS (SELECT 1 FROM later)
-   AND NOT EXISTS (SELECT 1 FROM workspaces_leafsource AS own
-                    WHERE own.leaf_id = leaf.id AND own.event_id = %(event)s)
-   AND NOT EXISTS (
-     SELECT 1 FROM workspaces_leafsource AS shared
-       JOIN workspaces_event AS other
-         ON other.workspace_id = %(workspace)s AND other.id = shared.event_id
-      WHERE shared.leaf_id = leaf.id AND other.external_id <> %(object)s
-        AND NOT EXISTS (
-          SELECT 1 FROM workspaces_event AS newer
-           WHERE newer.workspace_id = %(workspace)s AND newer.source = other.source
-             AND newer.external_id = other.external_id AND newer.category = 'integration'
-             AND newer.scope_id = other.scope_id AND newer.provider = other.provider
-             AND newer.account = other.account
-             AND (coalesce(newer.occurred_at, newer.received_at), newer.id)
-                 > (coalesce(other.occurred_at, other.received_at), other.id)))
-"""
+def _first(revisions: QuerySet[Any]) -> Revision | None:
+    row = revisions.values_list("id", "started", "at", "deleted").first()
+    return None if row is None else Revision(*row)
 
 
-def retire_left_over(workspace: Workspace, *, job: ClaimedJob, event: Event) -> None:
-    """What an earlier revision said and the latest one dropped is no longer so."""
-    with workspace_scope(workspace, [event.scope_id]):
-        tree = (
-            workspace.trees.select_for_update()
-            .filter(category=event.category, provider=event.provider, account=event.account)
-            .first()
-        )
-        if tree is None:
-            return
-        rows = _left_over(workspace, event=event)
-        ids = [leaf_id for leaf_id, _, _ in rows]
-        require_lease(job)
-        if not ids:
-            return
-        workspace.leaves.filter(id__in=ids).update(status=SourceLeaf.Status.INACTIVE)
-        drop_entries(workspace, node_ids=ids)
-        mark_chain_stale(workspace, start=[parent_id for _, _, parent_id in rows])
-        workspace.trees.filter(id=tree.id).update(
-            leaf_count=F("leaf_count") - len(ids), updated_at=now()
-        )
-        request_seal(workspace, tree=tree)
-
-
-def _left_over(workspace: Workspace, *, event: Event) -> list[tuple[UUID, UUID, UUID | None]]:
+def lock_object(event: Event) -> None:
+    """One step at a time for an object, until the caller's transaction ends."""
+    name = "\n".join(
+        [
+            event.workspace_id.hex,
+            event.scope_id.hex,
+            event.provider,
+            event.account,
+            event.source,
+            event.external_id,
+        ]
+    )
     with connection.cursor() as cursor:
-        cursor.execute(
-            _LEFT_OVER,
-            {
-                "workspace": workspace.pk,
-                "scope": event.scope_id,
-                "source": event.source,
-                "object": event.external_id,
-                "provider": event.provider,
-                "account": event.account,
-                "event": event.id,
-                "at": event.occurred_at or event.received_at,
-            },
-        )
-        return list(cursor.fetchall())
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
+def same_revision(workspace: Workspace, *, event: Event) -> Event | None:
+    """The known revision that this event only repeats, inside the caller's step; or None.
+
+    That is the latest one when it says the same, or one that said the same at that time. A text
+    that comes back after another one is a new revision. A repetition that is later than the
+    latest revision is noted on it, so that older ones that arrive late stay older.
+    """
+    revisions = revisions_of(workspace, event=event)
+    at = event.occurred_at or event.received_at
+    latest: Event | None = revisions.order_by("-at", "-id").first()
+    if latest is not None and _says_the_same(latest, event=event):
+        revisions.filter(id=latest.id, at__lt=at).update(confirmed_at=at)
+        return latest
+    said_then = revisions.filter(
+        text_sha256=event.text_sha256, deleted=event.deleted, started__lte=at, at__gte=at
+    )
+    found: Event | None = said_then.order_by("id").first()
+    return found
+
+
+def _says_the_same(known: Event, *, event: Event) -> bool:
+    return (known.text_sha256, known.deleted) == (event.text_sha256, event.deleted)

@@ -38,25 +38,56 @@ class Step:
 
 def next_step(workspace: Workspace, *, tree: Tree, threshold: int) -> Step | None:
     """None when nothing is due. Runs inside the caller's step; reads the top of the tree only."""
-    behind = _lowest_behind(workspace, tree=tree)
+    nodes = _top_of_tree(workspace, tree=tree)
+    behind = _lowest_behind(nodes)
     if behind is not None:
         return _replacement(workspace, tree=tree, node=behind)
-    root = workspace.summaries.filter(tree=tree, is_root=True, status__in=LIVE).first()
-    tops = _top_nodes(workspace, tree=tree, root=root)
+    root = next((node for node in nodes if node.is_root), None)
+    tops = _top_nodes(nodes, root=root)
     return (
         _full_buffer(workspace, tree=tree, root=root, threshold=threshold)
         or _full_height(tree=tree, tops=tops, root=root, threshold=threshold)
-        or _root_refresh(workspace, tree=tree, tops=tops, root=root)
+        or _root_refresh(tree=tree, tops=tops, root=root)
     )
 
 
-def _lowest_behind(workspace: Workspace, *, tree: Tree) -> SummaryNode | None:
+# The root, the lowest that is behind, and what has nothing above it but a provisional root, in one
+# statement: it is read after each memory. Each branch is a look-up in an index of its own.
+_TOP_OF_TREE = """
+WITH root AS (
+  SELECT id, provisional FROM workspaces_summarynode
+   WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND is_root
+     AND status IN ('sealed', 'stale', 'quarantined'))
+SELECT * FROM workspaces_summarynode WHERE workspace_id = %(workspace)s AND id IN (
+  SELECT id FROM root
+   UNION ALL
+  (SELECT id FROM workspaces_summarynode
+    WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND NOT provisional
+      AND status IN ('stale', 'quarantined')
+    ORDER BY height, time_range_start, id LIMIT 1)
+   UNION ALL
+  SELECT id FROM workspaces_summarynode
+   WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND status = 'sealed'
+     AND parent_id IS NULL
+   UNION ALL
+  SELECT child.id FROM workspaces_summarynode AS child JOIN root ON child.parent_id = root.id
+   WHERE child.workspace_id = %(workspace)s AND child.status = 'sealed' AND root.provisional)
+"""
+_BUFFER = """
+SELECT * FROM workspaces_sourceleaf
+ WHERE workspace_id = %s AND tree_id = %s AND status = 'active' AND parent_id IS NULL
+ ORDER BY observed_at, id LIMIT %s
+"""
+
+
+def _top_of_tree(workspace: Workspace, *, tree: Tree) -> list[SummaryNode]:
+    return list(workspace.summaries.raw(_TOP_OF_TREE, {"workspace": workspace.pk, "tree": tree.id}))
+
+
+def _lowest_behind(nodes: Sequence[SummaryNode]) -> SummaryNode | None:
     """A stale provisional root is not replaced but refreshed with the top nodes of the moment."""
-    return (
-        workspace.summaries.filter(tree=tree, status__in=BEHIND, provisional=False)
-        .order_by("height", "time_range_start", "id")
-        .first()
-    )
+    behind = [node for node in nodes if node.status in BEHIND and not node.provisional]
+    return min(behind, key=lambda node: (node.height, node.time_range_start, node.id), default=None)
 
 
 def _replacement(workspace: Workspace, *, tree: Tree, node: SummaryNode) -> Step:
@@ -76,22 +107,23 @@ def live_children(workspace: Workspace, *, node: SummaryNode) -> list[Child]:
 def _full_buffer(
     workspace: Workspace, *, tree: Tree, root: SummaryNode | None, threshold: int
 ) -> Step | None:
-    leaves = workspace.leaves.filter(tree=tree, status=SourceLeaf.Status.ACTIVE, parent=None)
-    oldest = list(leaves.order_by("observed_at", "id")[:threshold])
+    oldest = list(workspace.leaves.raw(_BUFFER, [workspace.pk, tree.id, threshold]))
     if len(oldest) < threshold:
         return None
     return Step("seal", tree, 1, oldest, becomes_root=root is None)
 
 
-def _top_nodes(workspace: Workspace, *, tree: Tree, root: SummaryNode | None) -> list[SummaryNode]:
+def _top_nodes(nodes: Sequence[SummaryNode], *, root: SummaryNode | None) -> list[SummaryNode]:
     """Sealed nodes with nothing above them but the provisional root, by time."""
-    rows = workspace.summaries.filter(
-        tree=tree, status=SummaryNode.Status.SEALED, provisional=False
-    )
-    top = rows.filter(parent=None)
-    if root is not None and root.provisional:
-        top = top | rows.filter(parent=root)
-    return list(top.order_by("time_range_start", "id"))
+    above = {None, root.id} if root is not None and root.provisional else {None}
+    tops = [
+        node
+        for node in nodes
+        if node.status == SummaryNode.Status.SEALED
+        and not node.provisional
+        and node.parent_id in above
+    ]
+    return sorted(tops, key=lambda node: (node.time_range_start, node.id))
 
 
 def _full_height(
@@ -110,7 +142,7 @@ def _full_height(
 
 
 def _root_refresh(
-    workspace: Workspace, *, tree: Tree, tops: Sequence[SummaryNode], root: SummaryNode | None
+    *, tree: Tree, tops: Sequence[SummaryNode], root: SummaryNode | None
 ) -> Step | None:
     provisional = root if root is not None and root.provisional else None
     if not tops:
@@ -118,9 +150,7 @@ def _root_refresh(
     if len(tops) == 1:
         is_root = root is not None and root.id == tops[0].id
         return None if is_root else Step("promote", tree, tops[0].height, tops, old=provisional)
-    covered = (
-        {child.id for child in live_children(workspace, node=provisional)} if provisional else set()
-    )
+    covered = {node.id for node in tops if provisional and node.parent_id == provisional.id}
     is_current = provisional is not None and provisional.status == SummaryNode.Status.SEALED
     if is_current and covered == {node.id for node in tops}:
         return None

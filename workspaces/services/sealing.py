@@ -6,38 +6,44 @@ takes the tree row and re-checks what the plan rests on.
 
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from uuid import UUID
+
+from django.db import IntegrityError
 
 from holamem import faults
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
+from holamem.database.statements import run_together
 from holamem.ids import new_id
-from workspaces.bodies import BodyMissing, copy_body
+from workspaces.bodies import BodyMissing, copy_bodies, copy_body, delete_bodies
 from workspaces.body_paths import retired_path, scope_directory, summary_path
-from workspaces.index.entries import drop_entries, put_summary_lexemes, set_entry_status
-from workspaces.judging.base import SummaryDraft
 from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import RetiredBody, SourceLeaf, SummaryNode, Tree
-from workspaces.services.jobs import ClaimedJob, add_job, require_lease
+from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.services.job_rows import NewJob, new_jobs_statement
+from workspaces.services.jobs import ClaimedJob, LeaseLost, add_job, require_lease, wake_for
 from workspaces.services.policies import lowest_trust
+from workspaces.services.rebuild.sidecar import is_mirror_due, mirror_tree
 from workspaces.services.seal_plan import LIVE, Child, Step, child_key, next_step
+from workspaces.services.seal_rows import (
+    Move,
+    height_statement,
+    move_statements,
+    retire_statements,
+    swap_statements,
+)
 from workspaces.services.summaries import (
     build_node,
     draft_summary,
-    without_citations,
     write_summary_body,
 )
 from workspaces.services.topology import mark_chain_stale
 
 logger = logging.getLogger(__name__)
 
-RETIRED_HOURS = 24  # an answer that is being built may still hold the old path
 PASS_SECONDS = 60  # a long pass gives other jobs a turn
 
 
@@ -45,25 +51,30 @@ class PlanChanged(RuntimeError):
     """The tree changed between plan and commit; plan again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One file whose level changes because the tree grew or shrank."""
-
-    node_id: UUID
-    level: int
-    old_path: str
-    new_path: str
-
-
 def seal_tree(workspace: Workspace, job: ClaimedJob) -> None:
-    """Handler of `tree.dirty`: take step after step until nothing is due, or time is up."""
+    """Handler of `tree.dirty`: take step after step until nothing is due, or time is up.
+
+    The sidecar is written first, since a judge that is out must not keep what was forgotten in
+    it, and again after the steps.
+    """
     deadline = time.monotonic() + PASS_SECONDS
+    if is_mirror_due(workspace, tree_id=job.target_id, scope_id=job.scope_id):
+        mirror_tree(workspace, tree_id=job.target_id, scope_id=job.scope_id)
+    if _take_steps(workspace, job=job, deadline=deadline):
+        mirror_tree(workspace, tree_id=job.target_id, scope_id=job.scope_id)
+
+
+def _take_steps(workspace: Workspace, *, job: ClaimedJob, deadline: float) -> bool:
+    """Whether any step was tried."""
+    is_changed = False
     while (step := _plan(workspace, job=job)) is not None:
+        is_changed = True
         with suppress(PlanChanged):
             perform(workspace, job=job, step=step)
         if time.monotonic() > deadline:
             _go_on_later(workspace, job=job)
-            return
+            break
+    return is_changed
 
 
 def _go_on_later(workspace: Workspace, *, job: ClaimedJob) -> None:
@@ -75,10 +86,16 @@ def _go_on_later(workspace: Workspace, *, job: ClaimedJob) -> None:
 
 def _plan(workspace: Workspace, *, job: ClaimedJob) -> Step | None:
     with workspace_scope(workspace, [job.scope_id]):
-        tree = workspace.trees.filter(id=job.target_id).first()
+        tree = _tree(workspace, tree_id=job.target_id)
         if tree is None:
             return None
         return next_step(workspace, tree=tree, threshold=workspace.preferences.seal_threshold)
+
+
+def _tree(workspace: Workspace, *, tree_id: UUID, hold: bool = False) -> Tree | None:
+    sql = "SELECT * FROM workspaces_tree WHERE workspace_id = %s AND id = %s"
+    rows = workspace.trees.raw(f"{sql} FOR UPDATE" if hold else sql, [workspace.pk, tree_id])
+    return next(iter(rows), None)
 
 
 def perform(workspace: Workspace, *, job: ClaimedJob, step: Step) -> SummaryNode | None:
@@ -92,27 +109,50 @@ def perform(workspace: Workspace, *, job: ClaimedJob, step: Step) -> SummaryNode
         faults.point("seal.after_draft")
         node = _new_node(workspace, step=step, directory=directory, height=height)
         build_node(step, draft=draft, node=node, model=judge.name)
-        body = write_summary_body(node, tree_key=step.tree.key, body=draft.body)
+        body = write_summary_body(node, tree=step.tree, body=draft.body)
         node.body_sha256, node.body_bytes = body.sha256, body.size
         faults.point("seal.after_file")
-    moves = _copy_moves(workspace, step=step, directory=directory, height=height)
-    retired_to = _copy_retired(step, directory=directory)
+    with _removed_on_refusal(node):
+        moves = _copy_moves(workspace, step=step, directory=directory, height=height)
+        retired_to = _copy_retired(step, directory=directory)
     faults.point("seal.before_swap")
-    with workspace_scope(workspace, [step.tree.scope_id]):
-        tree = workspace.trees.select_for_update().get(id=step.tree.id)
+    with _removed_on_refusal(node), workspace_scope(workspace, [step.tree.scope_id]):
+        tree = _tree(workspace, tree_id=step.tree.id, hold=True)
+        if tree is None:
+            raise PlanChanged
         require_lease(job)
         _recheck(workspace, tree=tree, step=step)
-        _commit(workspace, tree=tree, step=step, node=node, draft=draft)
+        jobs = [] if node is None else [NewJob(Job.Topic.NODE_CREATED, node.id, node.scope_id)]
+        run_together(swap_statements(workspace, step=step, node=node, draft=draft))
         faults.point("seal.in_swap")
-        _apply_moves(workspace, tree=tree, moves=moves)
-        _retire_old(workspace, step=step, path=retired_to)
-        workspace.trees.filter(id=tree.id).update(height=height, updated_at=now())
+        run_together(
+            [
+                *move_statements(workspace, step=step, moves=moves),
+                *retire_statements(workspace, step=step, path=retired_to),
+                height_statement(workspace, step=step, height=height),
+                *([new_jobs_statement(workspace, jobs=jobs)] if jobs else []),
+            ]
+        )
+        if step.old is not None:
+            mark_chain_stale(workspace, start=[step.old.parent_id])
+        wake_for(jobs)
     faults.point("seal.after_swap")
     logger.info(
         "tree.step",
         extra={"kind": step.kind, "height": step.height, "tree_id": str(step.tree.id)},
     )
     return node
+
+
+@contextmanager
+def _removed_on_refusal(node: SummaryNode | None) -> Iterator[None]:
+    """A body that will have no row goes at once: what it says may be erased meanwhile."""
+    try:
+        yield
+    except (PlanChanged, LeaseLost, BodyMissing, IntegrityError):
+        if node is not None:
+            delete_bodies([node.body_path])
+        raise
 
 
 def _height_after(step: Step) -> int:
@@ -155,13 +195,15 @@ def _copy_moves(workspace: Workspace, *, step: Step, directory: str, height: int
         if step.old is not None:
             rows = rows.exclude(id=step.old.id)
         live = list(rows)
-    moves = []
+    moves, copies = [], {}
     for node in live:
         level = max(1, height - node.height + 1)
         path = summary_path(directory, level=level, summary_id=node.id)
         if path != node.body_path:
-            copy_body(node.body_path, path)
             moves.append(Move(node.id, level, node.body_path, path))
+            if not node.withheld:  # nobody reads it, and an erasure removes its file
+                copies[path] = node.body_path
+    copy_bodies(copies)
     return moves
 
 
@@ -169,8 +211,9 @@ def _copy_retired(step: Step, *, directory: str) -> str:
     if step.old is None:
         return ""
     path = retired_path(directory, summary_id=step.old.id)
-    with suppress(BodyMissing):  # what is gone already needs no copy, and must not stop the rest
-        copy_body(step.old.body_path, path)
+    if not step.old.withheld:
+        with suppress(BodyMissing):  # what is gone needs no copy, and must not stop the rest
+            copy_body(step.old.body_path, path)
     return path
 
 
@@ -179,10 +222,10 @@ def _recheck(workspace: Workspace, *, tree: Tree, step: Step) -> None:
     current = _reload(workspace, step.children)
     if child_key(current) != child_key(step.children) or tree.height != step.tree.height:
         raise PlanChanged
-    if tree.root_id != step.tree.root_id:
+    if (tree.root_id, tree.key) != (step.tree.root_id, step.tree.key):
         raise PlanChanged
     if step.old is not None:
-        old = workspace.summaries.get(id=step.old.id)
+        [old] = _summaries(workspace, ids=[step.old.id])
         if (old.status, old.parent_id) != (step.old.status, step.old.parent_id):
             raise PlanChanged
 
@@ -194,86 +237,20 @@ def _reload(workspace: Workspace, children: Sequence[Child]) -> list[Child]:
     ids = [child.id for child in children]
     rows: dict[UUID, Child] = {}
     if isinstance(children[0], SourceLeaf):
-        rows.update(
-            {leaf.id: leaf for leaf in workspace.leaves.select_for_update().filter(id__in=ids)}
-        )
+        rows.update({leaf.id: leaf for leaf in _held_leaves(workspace, ids=ids)})
     else:
-        rows.update({node.id: node for node in workspace.summaries.filter(id__in=ids)})
+        rows.update({node.id: node for node in _summaries(workspace, ids=ids)})
     return [rows[child_id] for child_id in ids if child_id in rows]
 
 
-def _commit(
-    workspace: Workspace,
-    *,
-    tree: Tree,
-    step: Step,
-    node: SummaryNode | None,
-    draft: SummaryDraft | None,
-) -> None:
-    """Root flag, node, parents and jobs; the old root gives its flag up before another takes it."""
-    if step.becomes_root or step.kind == "promote" or (step.old is not None and step.old.is_root):
-        workspace.summaries.filter(tree=tree, is_root=True).update(is_root=False)
-    if node is not None and draft is not None:
-        node.save(force_insert=True)
-        _adopt(workspace, children=step.children, parent=node)
-        put_summary_lexemes(workspace, node=node, text=without_citations(draft.body))
-        add_job(workspace, topic=Job.Topic.NODE_CREATED, target_id=node.id, scope_id=tree.scope_id)
-        if step.becomes_root:
-            workspace.trees.filter(id=tree.id).update(root_id=node.id)
-        elif step.kind == "seal":
-            _outdate_provisional_root(workspace, tree=tree)
-    elif step.kind == "promote":
-        top = step.children[0]
-        workspace.summaries.filter(id=top.id).update(is_root=True, parent=None)
-        workspace.trees.filter(id=tree.id).update(root_id=top.id)
-    elif step.old is not None and step.old.is_root:
-        workspace.trees.filter(id=tree.id).update(root=None)
+def _held_leaves(workspace: Workspace, *, ids: Sequence[UUID]) -> list[SourceLeaf]:
+    sql = """
+    SELECT * FROM workspaces_sourceleaf WHERE workspace_id = %s AND id = ANY(%s::uuid[])
+     ORDER BY id FOR UPDATE
+    """
+    return list(workspace.leaves.raw(sql, [workspace.pk, list(ids)]))
 
 
-def _adopt(workspace: Workspace, *, children: Sequence[Child], parent: SummaryNode) -> None:
-    ids = [child.id for child in children]
-    rows = workspace.leaves if isinstance(children[0], SourceLeaf) else workspace.summaries
-    rows.filter(id__in=ids).update(parent=parent)
-
-
-def _outdate_provisional_root(workspace: Workspace, *, tree: Tree) -> None:
-    """It does not cover the new top node; it stays the root until the next one commits."""
-    roots = workspace.summaries.filter(
-        tree=tree, is_root=True, provisional=True, status=SummaryNode.Status.SEALED
-    )
-    ids = list(roots.values_list("id", flat=True))
-    workspace.summaries.filter(id__in=ids).update(status=SummaryNode.Status.STALE)
-    set_entry_status(workspace, node_ids=ids, status=SummaryNode.Status.STALE)
-
-
-def _apply_moves(workspace: Workspace, *, tree: Tree, moves: list[Move]) -> None:
-    for move in moves:
-        workspace.summaries.filter(id=move.node_id).update(
-            level=move.level, body_path=move.new_path
-        )
-    _give_up_paths(workspace, scope_id=tree.scope_id, paths=[move.old_path for move in moves])
-
-
-def _retire_old(workspace: Workspace, *, step: Step, path: str) -> None:
-    """With its embedding; the parent is outdated in the same transaction."""
-    if step.old is None:
-        return
-    old = step.old
-    workspace.summaries.filter(id=old.id).update(
-        status=SummaryNode.Status.RETIRED,
-        is_root=False,
-        parent=None,
-        body_path=path,
-        retired_at=now(),
-    )
-    drop_entries(workspace, node_ids=[old.id])
-    _give_up_paths(workspace, scope_id=old.scope_id, paths=[old.body_path, path])
-    mark_chain_stale(workspace, start=[old.parent_id])
-
-
-def _give_up_paths(workspace: Workspace, *, scope_id: UUID, paths: list[str]) -> None:
-    expires_at = now() + timedelta(hours=RETIRED_HOURS)
-    RetiredBody.objects.bulk_create(
-        RetiredBody(workspace=workspace, scope_id=scope_id, path=path, expires_at=expires_at)
-        for path in paths
-    )
+def _summaries(workspace: Workspace, *, ids: Sequence[UUID]) -> list[SummaryNode]:
+    sql = "SELECT * FROM workspaces_summarynode WHERE workspace_id = %s AND id = ANY(%s::uuid[])"
+    return list(workspace.summaries.raw(sql, [workspace.pk, list(ids)]))

@@ -9,7 +9,8 @@ from holamem.errors import MalformedReply
 from holamem.text.languages import language_of
 from workspaces.bodies import WrittenBody, read_markdown, write_body
 from workspaces.judging.base import ChildView, Judge, SummaryDraft
-from workspaces.models.trees import SourceLeaf, SummaryNode
+from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.services.front_matter import summary_front_matter, with_checksum
 from workspaces.services.placement import SUMMARY_CHARACTERS, TITLE_CHARACTERS
 from workspaces.services.seal_plan import Child, Step
 
@@ -91,22 +92,8 @@ def child_set_sha256(children: Sequence[Child]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def write_summary_body(node: SummaryNode, *, tree_key: str, body: str) -> WrittenBody:
-    front_matter: dict[str, object] = {
-        "id": str(node.id),
-        "kind": "summary",
-        "workspace": str(node.workspace_id),
-        "scope": str(node.scope_id),
-        "tree": tree_key,
-        "category": str(node.category),
-        "title": node.title,
-        "observed_at": node.observed_at.isoformat(),
-        "time_range": [node.time_range_start.isoformat(), node.time_range_end.isoformat()],
-        "height": node.height,
-        "provisional": node.provisional,
-        "labels": list(node.labels),
-        "children": [str(child_id) for child_id in node.child_ids],
-        "replaces": str(node.replaces_id) if node.replaces_id else None,
-        "model": node.model,
-    }
-    return write_body(node.body_path, front_matter=front_matter, markdown=body)
+def write_summary_body(node: SummaryNode, *, tree: Tree, body: str) -> WrittenBody:
+    head = summary_front_matter(node, tree=tree)
+    return write_body(
+        node.body_path, front_matter=with_checksum(head, markdown=body), markdown=body
+    )

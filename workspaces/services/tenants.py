@@ -14,6 +14,7 @@ from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.errors import Conflict, InvalidInput
 from workspaces.models.tenancy import ApiKey, Membership, Tenant, Workspace
 from workspaces.services.api_keys import issue_key
+from workspaces.services.rebuild.sidecar import mirror_workspace
 from workspaces.services.topology import request_seal
 from workspaces.settings import WorkspaceSettings
 
@@ -95,6 +96,7 @@ def update_workspace(
             for tree in workspace.trees.only("id", "scope_id"):
                 request_seal(workspace, tree=tree)
     row.tenant = workspace.tenant
+    mirror_workspace(workspace)
     return row
 
 
@@ -102,6 +104,7 @@ def archive_workspace(workspace: Workspace) -> None:
     """Hide a workspace from every caller. Its memory and its slug are kept."""
     with workspace_scope(workspace):
         Workspace.objects.filter(id=workspace.id, archived_at=None).update(archived_at=now())
+    mirror_workspace(workspace)
 
 
 def validate_settings(values: Mapping[str, object]) -> dict[str, object]:

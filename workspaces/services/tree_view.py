@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from holamem.database.scope import workspace_scope
 from holamem.errors import NotFound
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import GONE_LEAVES, SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import SourceLeaf, SummaryNode, Tree, is_withheld
 from workspaces.services.paging import Page, read_page
 
 # Quarantined nodes are drawn as withheld, so that a tree does not seem to lose its middle.
@@ -62,6 +62,7 @@ class BranchNode:
     level: int
     start: datetime
     end: datetime
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +181,11 @@ def _leaves(tree: Tree) -> QuerySet[SourceLeaf]:
 
 
 def summary_node(row: SummaryNode) -> BranchNode:
-    withheld = row.status == SummaryNode.Status.QUARANTINED
     return BranchNode(
         id=row.id,
         kind="summary",
         parent_id=row.parent_id,
-        title="" if withheld else row.title,
+        title="" if row.withheld else row.title,
         language=row.language,
         status=row.status,
         leaf_count=row.leaf_count,
@@ -193,16 +193,17 @@ def summary_node(row: SummaryNode) -> BranchNode:
         level=row.level,
         start=row.time_range_start,
         end=row.time_range_end,
+        withheld=row.withheld,
     )
 
 
 def leaf_node(row: SourceLeaf) -> BranchNode:
-    gone = row.status in GONE_LEAVES
+    withheld = is_withheld(row)
     return BranchNode(
         id=row.id,
         kind="leaf",
         parent_id=row.parent_id,
-        title="" if gone else row.title,
+        title="" if withheld else row.title,
         language=row.language,
         status=row.status,
         leaf_count=1,
@@ -210,6 +211,7 @@ def leaf_node(row: SourceLeaf) -> BranchNode:
         level=0,
         start=row.observed_at,
         end=row.observed_at,
+        withheld=withheld,
     )
 
 

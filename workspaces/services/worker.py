@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -14,17 +14,22 @@ from holamem.errors import HolamemError, ProviderError
 from holamem.queue import send_wake_up
 from workspaces.index.embedding import EmbeddingMismatch
 from workspaces.models.tenancy import Workspace
+from workspaces.services.claiming import Turns
 from workspaces.services.jobs import (
     LEASE_SECONDS,
+    BatchHandler,
     ClaimedJob,
     LeaseLost,
+    TurnOver,
+    batch_handler_of,
     claim_job,
     draining,
     fail_job,
     finish_job,
+    finish_jobs,
     handler_of,
     postpone_job,
-    renew_lease,
+    renew_leases,
 )
 
 logger = logging.getLogger(__name__)
@@ -36,24 +41,50 @@ POSTPONE_SECONDS_MAX = 600.0
 _OPERATOR_KINDS = frozenset({"key_refused", "status"})
 
 
+_turns = Turns()
+
+
 def run_due_jobs(*, first: UUID | None = None, drain_seconds: float = DRAIN_SECONDS) -> int:
     """Run `first` and then everything that is due, for at most `drain_seconds`."""
     deadline = time.monotonic() + drain_seconds
-    done, wanted = 0, first
+    done = 0
     with draining():
-        while (job := claim_job(wanted)) is not None:
-            run_job(job)
-            done, wanted = done + 1, None
+        wanted = claim_job(first) if first is not None else None
+        jobs = [wanted] if wanted is not None else _turns.claim()
+        while jobs:
+            run_jobs(jobs)
+            done += len(jobs)
             if time.monotonic() > deadline:
-                send_wake_up(job.id)  # whoever takes it goes on with what is due
+                send_wake_up(jobs[0].id)  # whoever takes it goes on with what is due
                 break
+            jobs = _turns.claim()
     return done
 
 
 def run_job(job: ClaimedJob) -> None:
     """Run one claimed job and settle it; no error escapes, so that one job stops no other."""
     started = time.monotonic()
-    outcome = _run_and_settle(job)
+    outcome = _settle(job, error=_attempt(job))
+    _log(job, outcome=outcome, seconds=time.monotonic() - started)
+
+
+def run_jobs(jobs: Sequence[ClaimedJob]) -> None:
+    """Jobs of one topic and scope together, where the topic has a way to; each is settled."""
+    handler = batch_handler_of(jobs[0].topic)
+    if handler is None or len(jobs) == 1:
+        for job in jobs:
+            run_job(job)
+        return
+    started = time.monotonic()
+    errors = _attempt_together(jobs, handler=handler)
+    finish_jobs([job for job in jobs if job.id not in errors])
+    seconds = (time.monotonic() - started) / len(jobs)
+    for job in jobs:
+        outcome = _settle(job, error=errors[job.id]) if job.id in errors else "done"
+        _log(job, outcome=outcome, seconds=seconds)
+
+
+def _log(job: ClaimedJob, *, outcome: str, seconds: float) -> None:
     logger.info(
         "job.run",
         extra={
@@ -61,43 +92,67 @@ def run_job(job: ClaimedJob) -> None:
             "job_id": str(job.id),
             "workspace_id": str(job.workspace_id),
             "outcome": outcome,
-            "duration_ms": round((time.monotonic() - started) * 1000),
+            "duration_ms": round(seconds * 1000),
         },
     )
 
 
-def _run_and_settle(job: ClaimedJob) -> str:
+def _attempt(job: ClaimedJob) -> Exception | None:
     try:
-        with kept_lease(job):
+        with kept_leases([job]):
             handle(job)
-    except LeaseLost:
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is settled with the job
+        return error
+    return None
+
+
+def _attempt_together(
+    jobs: Sequence[ClaimedJob], *, handler: BatchHandler
+) -> Mapping[UUID, Exception]:
+    """Errors by job. One that concerns no single job is every job's, which then come alone."""
+    workspace = _workspace_of(jobs[0])
+    if workspace is None:
+        return {}
+    try:
+        with kept_leases(jobs):
+            return handler(workspace, jobs)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is settled with the jobs
+        return {job.id: error for job in jobs}
+
+
+def _settle(job: ClaimedJob, *, error: Exception | None) -> str:
+    """Write down how the job ended; the word for the log."""
+    if error is None:
+        finish_job(job)
+        return "done"
+    if isinstance(error, LeaseLost):
         return "lease_lost"
-    except ProviderError as error:
+    if isinstance(error, TurnOver):
+        postpone_job(job, error="", delay_seconds=0)
+        return "postponed"
+    if isinstance(error, ProviderError):
         return _settle_provider_error(job, error)
-    except EmbeddingMismatch as error:
+    if isinstance(error, EmbeddingMismatch):
         # Every job would fail the same way until an operator sets the model right.
         postpone_job(job, error=f"{error.code}: {error}", delay_seconds=POSTPONE_SECONDS)
         return "postponed"
-    except HolamemError as error:
+    if isinstance(error, HolamemError):
         fail_job(job, error=f"{error.code}: {error}")
         return "failed"
-    except Exception as error:
-        logger.exception("job.crashed", extra={"topic": job.topic, "job_id": str(job.id)})
-        _reset_connection(error)
-        fail_job(job, error=f"{type(error).__name__} while running this job")
-        return "failed"
-    finish_job(job)
-    return "done"
+    logger.error("job.crashed", extra={"topic": job.topic, "job_id": str(job.id)}, exc_info=error)
+    _reset_connection(error)
+    fail_job(job, error=f"{type(error).__name__} while running this job")
+    return "failed"
 
 
 @contextmanager
-def kept_lease(job: ClaimedJob) -> Iterator[None]:
-    """Renew the lease in the background, so that a slow model call does not lose it.
+def kept_leases(jobs: Sequence[ClaimedJob]) -> Iterator[None]:
+    """Renew the leases in the background, so that a slow model call does not lose them.
 
-    The thread dies with its process: a killed worker's lease runs out.
+    The thread dies with its process: a killed worker's leases run out.
     """
     stop = threading.Event()
-    keeper = threading.Thread(target=_renew_until, args=(job, stop), daemon=True)
+    keeper = threading.Thread(target=_renew_until, args=(jobs, stop), daemon=True)
     keeper.start()
     try:
         yield
@@ -106,13 +161,14 @@ def kept_lease(job: ClaimedJob) -> Iterator[None]:
         keeper.join()
 
 
-def _renew_until(job: ClaimedJob, stop: threading.Event) -> None:
+def _renew_until(jobs: Sequence[ClaimedJob], stop: threading.Event) -> None:
     try:
         while not stop.wait(RENEW_SECONDS):
-            renew_lease(job)
+            if not renew_leases(jobs):
+                raise LeaseLost
     except (LeaseLost, DatabaseError):
         # The commit re-checks the lease; a worker that lost it discards its result there.
-        logger.warning("job.lease_not_renewed", extra={"job_id": str(job.id)})
+        logger.warning("job.lease_not_renewed", extra={"job_id": str(jobs[0].id)})
     finally:
         connection.close()
 
@@ -139,8 +195,12 @@ def _reset_connection(error: Exception) -> None:
 
 def handle(job: ClaimedJob) -> None:
     """Call the topic's handler. A topic without one has nothing to do; a gone workspace neither."""
-    handler = handler_of(job.topic)
-    with system_scope():
-        workspace = Workspace.objects.select_related("tenant").filter(id=job.workspace_id).first()
+    handler, workspace = handler_of(job.topic), _workspace_of(job)
     if handler is not None and workspace is not None:
         handler(workspace, job)
+
+
+def _workspace_of(job: ClaimedJob) -> Workspace | None:
+    with system_scope():
+        rows = Workspace.objects.select_related("tenant")
+        return rows.filter(id=job.workspace_id).first()

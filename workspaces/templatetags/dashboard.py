@@ -36,6 +36,27 @@ def fact(value: object, name: str) -> str:
 
 
 @register.filter
+def word_if_known(value: object) -> str:
+    """A code gets its word; a name that a person wrote stays as it is."""
+    return word_for(value) if str(value) in WORDS else str(value)
+
+
+@register.filter
+def entity_name(name: str, is_system: bool) -> str:
+    """The system's own entity is named in the person's language."""
+    return _("Uncategorized") if is_system else name
+
+
+@register.filter
+def actor(label: str) -> str:
+    """`user:name` and `key:name` as a person reads them."""
+    kind, _colon, name = label.partition(":")
+    if kind == "key" and name:
+        return _("key %(name)s") % {"name": name}
+    return name if kind == "user" and name else label
+
+
+@register.filter
 def sentence(text: str) -> str:
     """A reason in the person's language where the product said it, as it is where a model did."""
     return _(text) if text else ""

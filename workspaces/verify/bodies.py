@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from uuid import UUID
 
 from django.core.files.storage import FileSystemStorage
@@ -188,16 +188,18 @@ def _walk(directory: str) -> Iterator[str]:
 
 
 def missing_retired_bodies(workspace: Workspace) -> Iterator[Violation]:
-    """A retired body stays readable until its day comes."""
+    """A retired body stays readable until its day comes, unless nobody may read it any more."""
     storage = body_storage()
     with system_scope():
+        unread = workspace.summaries.filter(withheld=True).values_list("id", flat=True)
+        withheld = {str(summary_id) for summary_id in unread}
         kept = list(
             RetiredBody.objects.filter(workspace=workspace, expires_at__gt=now()).values_list(
                 "id", "path"
             )
         )
     for row_id, path in kept:
-        if not storage.exists(path):
+        if PurePosixPath(path).stem not in withheld and not storage.exists(path):
             yield Violation(f"retired_body:{row_id}", path)
 
 

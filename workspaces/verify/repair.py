@@ -15,8 +15,11 @@ from workspaces.index.entries import drop_entries
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.services.entities.merge import reopen_merge_of, request_moves
+from workspaces.services.entities.refresh import request_refresh
 from workspaces.services.indexing import find_node
 from workspaces.services.jobs import add_job, sweep
+from workspaces.services.rebuild.sidecar import mirror_tree, mirror_workspace
 from workspaces.services.reindexing import reindex_node
 from workspaces.services.topology import mark_chain_stale, request_seal
 from workspaces.verify.findings import Finding
@@ -123,8 +126,39 @@ def return_to_buffer(workspace: Workspace, leaf_id: str) -> None:
         request_seal(workspace, tree=leaf.tree)
 
 
+def queue_merge(workspace: Workspace, merge_id: str) -> None:
+    with workspace_scope(workspace, ALL_SCOPES):
+        request_moves(workspace, merge=workspace.merges.get(id=merge_id))
+
+
+def queue_merge_of_leaf(workspace: Workspace, leaf_id: str) -> None:
+    """A leaf that came to life with a merged entity follows the others."""
+    with workspace_scope(workspace, ALL_SCOPES):
+        entity_id = workspace.leaves.values_list("entity_id", flat=True).get(id=leaf_id)
+        if entity_id is not None:
+            reopen_merge_of(workspace, entity_id=entity_id)
+
+
+def refresh_entity(workspace: Workspace, entity_id: str) -> None:
+    with workspace_scope(workspace, ALL_SCOPES):
+        request_refresh(workspace, entities=[workspace.entities.get(id=entity_id)])
+
+
+def mirror_again(workspace: Workspace, tree_id: str) -> None:
+    with workspace_scope(workspace, ALL_SCOPES):
+        tree = workspace.trees.get(id=tree_id)
+        workspace.trees.filter(id=tree.id).update(mirrored_state="")
+    mirror_tree(workspace, tree_id=tree.id, scope_id=tree.scope_id)
+
+
+def mirror_workspace_again(workspace: Workspace, workspace_id: str) -> None:
+    mirror_workspace(workspace)
+
+
 REPAIRS: dict[tuple[str, str], Repair] = {
     ("B6", "file"): remove_file,
+    ("B9", "tree"): mirror_again,
+    ("B9", "workspace"): mirror_workspace_again,
     ("D1", "tree"): recount_tree,
     ("D4", "summary"): recount_summary,
     ("E1", "node"): embed_node,
@@ -137,6 +171,9 @@ REPAIRS: dict[tuple[str, str], Repair] = {
     ("J5", "event"): queue_event,
     ("J6", "event"): queue_event,
     ("L5", "summary"): seal_tree_of_summary,
+    ("N5", "leaf"): queue_merge_of_leaf,
+    ("N6", "merge"): queue_merge,
+    ("N7", "entity"): refresh_entity,
     ("T8", "summary"): replace_summary,
     ("T9", "leaf"): return_to_buffer,
     ("T9", "summary"): seal_tree_of_summary,

@@ -6,12 +6,18 @@ from itertools import islice
 from workspaces.models.tenancy import Workspace
 from workspaces.verify import (
     bodies,
+    corrections,
     counters,
+    entities,
+    erasure,
+    integration,
     ledger,
     life_cycle,
     search_index,
+    sidecars,
     tenancy,
     topology,
+    versions,
 )
 from workspaces.verify.findings import ROWS_SHOWN, Check, Finding, Severity, to_finding
 
@@ -19,10 +25,16 @@ EXIT_CLEAN, EXIT_WARNINGS, EXIT_ERRORS = 0, 1, 2
 
 _checks: list[Check] = [
     *bodies.CHECKS,
+    *sidecars.CHECKS,
     *topology.CHECKS,
     *counters.CHECKS,
     *life_cycle.CHECKS,
+    *versions.CHECKS,
+    *corrections.CHECKS,
+    *entities.CHECKS,
     *search_index.CHECKS,
+    *erasure.CHECKS,
+    *integration.CHECKS,
     *ledger.CHECKS,
     *tenancy.CHECKS,
 ]

@@ -1,7 +1,7 @@
 """`manage.py bench`: measure this machine. Without --url it starts a server of its own."""
 
 import json
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,11 +12,14 @@ from django.core.management.base import BaseCommand, CommandError
 from holamem.environment import get_environment
 from holamem.errors import NotFound
 from holamem.sample.loader import SampleFailed
+from retrieval.bench.alone import measure_alone
 from retrieval.bench.asking import measure_retrieve, measure_statements, sample_questions
+from retrieval.bench.growing import measure_seal
 from retrieval.bench.ingest import measure_ingest
 from retrieval.bench.measures import Measure, as_json, as_table
 from retrieval.bench.server import DidNotStart, Target, own_server
 from retrieval.bench.starting import measure_up
+from retrieval.bench.writing import measure_write
 from workspaces.services.operators import find_workspaces
 
 
@@ -34,6 +37,13 @@ class Command(BaseCommand):
         retrieve.add_argument("--sample", choices=["both", "en", "zh", "none"], default="both")
         statements = parts.add_parser("statements", help="SQL statements, on the set database")
         statements.add_argument("--tenant", help="slug; needed where two have such a workspace")
+        write = parts.add_parser("write", help="events to memory, against the embedder alone")
+        write.add_argument("--texts", type=int, default=240, help="with the packaged model")
+        write.add_argument("--events", type=int, default=10_000, help="without vectors")
+        seal = parts.add_parser("seal", help="what each leaf costs a tree that grows")
+        seal.add_argument("--leaves", type=int, default=10_000)
+        for part in (write, seal):
+            part.add_argument("--inside", action="store_true", help=SUPPRESS)
         up = parts.add_parser("up", help="first and second start")
         for part in (ingest, retrieve):
             part.add_argument("--url", help="a running server, in place of one of our own")
@@ -42,7 +52,7 @@ class Command(BaseCommand):
             part.add_argument("--questions", type=int, help="at most so many of the sample's")
         for part in (ingest, retrieve, statements):
             part.add_argument("--workspace", required=part is statements)
-        for part in (ingest, retrieve, statements, up):
+        for part in (ingest, retrieve, statements, write, seal, up):
             part.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -54,6 +64,9 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         shown = json.dumps(as_json(measures)) if options["as_json"] else as_table(measures)
         self.stdout.write(shown)
+        missed = [measure.name for measure in measures if measure.is_missed]
+        if missed and not options.get("inside"):
+            raise CommandError(f"Missed: {', '.join(missed)}.")
 
 
 @contextmanager
@@ -88,9 +101,24 @@ def _statements(options: dict[str, Any]) -> list[Measure]:
     return measure_statements(workspace, asked=sample_questions(options["questions"]))
 
 
+def _write(options: dict[str, Any]) -> list[Measure]:
+    texts, events = options["texts"], options["events"]
+    if options["inside"]:
+        return measure_write(texts=texts, events=events)
+    return measure_alone(["write", "--json", "--texts", str(texts), "--events", str(events)])
+
+
+def _seal(options: dict[str, Any]) -> list[Measure]:
+    if options["inside"]:
+        return measure_seal(leaves=options["leaves"])
+    return measure_alone(["seal", "--json", "--leaves", str(options["leaves"])])
+
+
 _PARTS: dict[str, Callable[[dict[str, Any]], list[Measure]]] = {
     "ingest": _ingest,
     "retrieve": _retrieve,
     "statements": _statements,
+    "write": _write,
+    "seal": _seal,
     "up": lambda options: measure_up(),
 }

@@ -11,6 +11,14 @@ from holamem.environment import PROJECT_DIR
 pytestmark = pytest.mark.slow
 
 
+def run(*arguments: str) -> dict[str, float]:
+    """Whether a target is met depends on the machine."""
+    command = [sys.executable, str(PROJECT_DIR / "manage.py"), "bench", *arguments, "--json"]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert result.stdout, result.stderr
+    return {name: item["value"] for name, item in json.loads(result.stdout).items()}
+
+
 def bench(*arguments: str) -> dict[str, float]:
     command = [sys.executable, str(PROJECT_DIR / "manage.py"), "bench", *arguments, "--json"]
     result = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -34,3 +42,15 @@ def test_retrieve_counts_answers_files_and_statements() -> None:
 
 def test_up_starts_twice() -> None:
     assert set(bench("up")) == {"first_start", "second_start", "stop"}
+
+
+def test_write_measures_one_worker_with_and_without_vectors() -> None:
+    measured = run("write", "--texts", "8", "--events", "8")
+    assert (measured["ingest_unprocessed"], measured["without_vectors_unprocessed"]) == (0, 0)
+    assert (measured["ingest_leaves"], measured["without_vectors_leaves"]) == (8, 8)
+    assert min(measured["embedder_alone"], measured["ingest"]) > 0
+
+
+def test_seal_measures_a_tree_of_its_own() -> None:
+    measured = run("seal", "--leaves", "10")
+    assert measured["nodes_per_leaf_10"] == 0.1

@@ -14,9 +14,9 @@ from workspaces.services.intake import (
     EventDraft,
     IdempotencyRequest,
     Received,
-    messages_to_drafts,
     receive_events,
 )
+from workspaces.services.messages import messages_to_drafts
 from workspaces.services.tenants import update_workspace
 
 FACT = "The Atlas gateway listens on port 8443."
@@ -158,7 +158,7 @@ def test_chat_messages_become_events_without_system_text() -> None:
     )
     assert [(item.kind, item.text, item.succeeded) for item in drafts] == [
         ("user_message", "Atlas is down.", None),
-        ("tool_result", "restarted", None),
+        ("tool_result", "restarted", True),
         ("tool_result", "denied", False),
         ("user_message", "Why?", None),
     ]

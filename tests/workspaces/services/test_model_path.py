@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
+from holamem.database.scope import ALL_SCOPES, workspace_scope
 from tests.openai_server import Behaviour, answer, fenced, garbage, with_prose
 from tests.verification import assert_clean
-from tests.workspaces.memory import draft, drain, remember, results_of, unfinished_jobs
+from tests.workspaces.memory import draft, remember, unfinished_jobs
 from tests.workspaces.model_memory import (
     ATLAS,
     LOG,
@@ -18,7 +18,6 @@ from tests.workspaces.model_memory import (
     entity_names,
     know_atlas,
     leaves_of,
-    run_three_attempts,
 )
 from tests.workspaces.scripted_model import (
     MODEL_NAME,
@@ -29,9 +28,7 @@ from tests.workspaces.scripted_model import (
     new_entity,
     relate_to_first,
 )
-from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
-from workspaces.services.jobs import retry_job
 from workspaces.services.tenants import create_workspace
 
 # The model decides.
@@ -257,40 +254,6 @@ def test_a_broken_comparison_never_merges(
     assert [chunk.outcome for chunk in result.chunks] == ["created"]
     assert [leaf.status for leaf in leaves_of(workspace)] == ["active", "active"]
     assert_clean(workspace)
-
-
-# No admission without a usable judgement.
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        *UNUSABLE.values(),
-        answer({"confidence": 7, "reason": "durable_fact"}),
-        answer({"confidence": float("nan"), "reason": "durable_fact"}),
-        answer({"confidence": 0.9, "reason": "because I say so"}),
-        answer({"reason": "durable_fact"}),
-    ],
-)
-def test_a_chunk_waits_for_a_usable_admission_and_is_not_lost(
-    workspace: Workspace, model: ScriptedModel, broken: Behaviour
-) -> None:
-    works = model.answers["admission"]
-    model.answers["admission"] = broken
-    [result] = remember(workspace, draft(PORT, admission="judge"))
-    assert (result.status, result.attempts) == ("failed", 1)
-    assert leaves_of(workspace) == []
-    run_three_attempts(workspace)
-    [result] = results_of(workspace, [result.event_id])
-    assert (result.status, result.attempts) == ("dead", 3)
-    model.answers["admission"] = works
-    with system_scope():
-        parked = Job.objects.get(workspace=workspace, state=Job.State.PARKED)
-    retry_job(workspace, job_id=parked.id)
-    drain(workspace)
-    [result] = results_of(workspace, [result.event_id])
-    assert (result.status, len(result.chunks)) == ("processed", 1)
-    assert len(leaves_of(workspace)) == 1
 
 
 def test_an_echo_of_a_key_is_masked_before_it_is_stored(

@@ -55,6 +55,12 @@ WRONG_SUMMARIES: dict[str, Behaviour] = {
     "in another language": saying("阿特拉斯网关监听一个端口。"),
     "too long": saying("The Atlas gateway is a gateway. " * 12),
     "numbers of its own": saying("The Atlas gateway listens on port 9999."),
+    "numbers in words": saying("The Atlas gateway listens on ninety ports."),
+    "names of its own": saying("The Atlas gateway of Zephyr Corporation listens on a port."),
+    "an id of its own": saying("The Atlas gateway is described in ticket OPS-77."),
+    "a refusal": saying("I cannot help with that request."),
+    "a template": saying("Here is a summary of the memories above."),
+    "the instructions": saying("You summarise memories of one subject."),
 }
 
 
@@ -173,11 +179,22 @@ def test_only_the_unsupported_statement_is_left_out(
     assert_clean(workspace)
 
 
-def test_an_echo_of_a_key_in_a_summary_is_masked(
+def test_an_echo_of_a_key_never_gets_into_a_summary(
     workspace: Workspace, model: ScriptedModel
 ) -> None:
-    two_full_leaves(workspace, model, summary=saying(f"Key {KEY}"))
+    def echoing(document: JSON) -> JSON:
+        faithful = faithful_summary(document)
+        first, second = faithful["bullets"]
+        return faithful | {
+            "title": f"Atlas {KEY}",
+            "summary": f"The Atlas gateway has the key {KEY}.",
+            "bullets": [first, {**second, "text": f"{second['text']} Key {KEY}"}],
+            "labels": [KEY[:40]],
+        }
+
+    two_full_leaves(workspace, model, summary=reply(echoing))
     [node] = summaries_of(workspace)
     body = read_markdown(node.body_path, sha256=node.body_sha256)
-    assert body.startswith("- Key [masked:")
-    assert KEY not in f"{node.title} {node.summary} {node.labels} {body}"
+    assert KEY[:20] not in f"{node.title} {node.summary} {node.labels} {body}"
+    assert ATLAS_FACTS[0] in body
+    assert_clean(workspace)

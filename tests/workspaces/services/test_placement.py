@@ -6,7 +6,7 @@ from workspaces.judging.base import Assignment, EntityCandidate, NewEntity
 from workspaces.services.placement import Placement, is_usable_name, place
 from workspaces.settings import WorkspaceSettings
 
-TEXT = "The Atlas gateway listens on port 8443 and 支付网关 sits behind it."
+TEXT = "The Atlas gateway listens on port 8443 and 支付网关 of Payments sits behind it."
 ATLAS = EntityCandidate("a", "system", "Atlas gateway", ("the edge",), "", 0.9)
 LEDGER = EntityCandidate("b", "system", "Ledger", (), "", 0.5)
 
@@ -100,7 +100,7 @@ def test_placeholders_paths_and_unproven_subjects_are_not_created(entity: NewEnt
 
 
 def test_evidence_is_found_in_chinese_and_across_white_space() -> None:
-    proved = answer(new_entity=new("支付网关", evidence="支付网关 sits"), create_confidence=0.9)
+    proved = answer(new_entity=new("支付网关", evidence="支付网关 of"), create_confidence=0.9)
     assert placed(proved).decision == "create_new"
 
 

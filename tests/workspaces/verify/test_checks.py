@@ -74,6 +74,20 @@ ROOT = f"{SUMMARY} AND status = 'sealed' AND is_root LIMIT 1)"
 RETIRED = f"{SUMMARY} AND status = 'retired' LIMIT 1)"
 PROCESSED = "(SELECT id FROM workspaces_event WHERE workspace_id = %(workspace)s LIMIT 1)"
 
+NAMED = "workspace_id = %(workspace)s AND NOT is_system"
+MERGED_WITHOUT_A_MERGE = (
+    "UPDATE workspaces_entity AS e SET merged_into_id = o.id, normalised_names = '{}'"
+    " FROM workspaces_entity AS o WHERE e.workspace_id = %(workspace)s AND NOT e.is_system"
+    " AND o.workspace_id = %(workspace)s AND NOT o.is_system AND o.scope_id = e.scope_id"
+    " AND o.id < e.id"
+)
+MERGE_WITHOUT_A_JOB = (
+    "INSERT INTO workspaces_entitymerge (id, workspace_id, scope_id, source_id, target_id,"
+    " audit_id, state, names_added, leaves_total, leaves_done, created_at)"
+    " SELECT gen_random_uuid(), workspace_id, scope_id, id, id, id, 'moving', '{}', 0, 0, now()"
+    f" FROM workspaces_entity WHERE {NAMED}"
+)
+
 DAMAGES = [
     ("B2", f"UPDATE workspaces_sourceleaf SET body_bytes = body_bytes + 1 WHERE id = {ONE_ACTIVE}"),
     ("B1", f"UPDATE workspaces_sourceleaf SET body_path = 'gone.md' WHERE id = {ONE_ACTIVE}"),
@@ -190,6 +204,48 @@ DAMAGES = [
         " UPDATE workspaces_event SET status = 'received' WHERE workspace_id = %(workspace)s",
     ),
     (
+        "C1",
+        "UPDATE workspaces_sourceleaf SET status = 'inactive', forgotten_at = now()"
+        f" WHERE id = {ONE_ACTIVE}",
+    ),
+    ("C2", f"UPDATE workspaces_summarynode SET withheld = true WHERE id = {SEALED}"),
+    (
+        "C3",
+        "UPDATE workspaces_sourceleaf AS l SET moved_from_leaf_id = other.id"
+        " FROM workspaces_sourceleaf AS other WHERE l.workspace_id = %(workspace)s"
+        " AND other.workspace_id = %(workspace)s AND l.status = 'active'"
+        " AND other.status = 'active' AND other.id < l.id AND other.scope_id = l.scope_id",
+    ),
+    (
+        "C4",
+        "WITH first AS (INSERT INTO workspaces_audit (id, tenant_id, workspace_id, actor, action,"
+        " target, detail, at) SELECT gen_random_uuid(), tenant_id, id, 'test', 'leaf.forgotten',"
+        " '', '{}', now() FROM workspaces_workspace WHERE id = %(workspace)s"
+        " RETURNING id, tenant_id, workspace_id)"
+        " INSERT INTO workspaces_audit (id, tenant_id, workspace_id, actor, action, target, detail,"
+        " at, undoes_id) SELECT gen_random_uuid(), tenant_id, workspace_id, 'test', 'leaf.moved',"
+        " '', '{}', now(), id FROM first",
+    ),
+    (
+        "N1",
+        "UPDATE workspaces_entity SET type = 'topic', normalised_names = ARRAY['one name']"
+        f" WHERE {NAMED}",
+    ),
+    ("N2", f"UPDATE workspaces_entity SET normalised_names = '{{}}' WHERE {NAMED}"),
+    ("N3", "UPDATE workspaces_tree SET title = 'x' WHERE workspace_id = %(workspace)s"),
+    ("N4", MERGED_WITHOUT_A_MERGE),
+    ("N5", MERGED_WITHOUT_A_MERGE),
+    ("N6", MERGE_WITHOUT_A_JOB),
+    ("N7", f"UPDATE workspaces_entity SET names_indexed_to = id WHERE {NAMED}"),
+    (
+        "N8",
+        f"WITH merge AS ({MERGE_WITHOUT_A_JOB} RETURNING id, workspace_id, scope_id, source_id)"
+        " INSERT INTO workspaces_mergedleaf (id, workspace_id, scope_id, merge_id, leaf_id,"
+        " became_id, kind, is_undone) SELECT gen_random_uuid(), m.workspace_id, m.scope_id, m.id,"
+        " l.id, l.id, 'moved', false FROM merge AS m JOIN workspaces_sourceleaf AS l"
+        " ON l.entity_id = m.source_id AND l.status = 'active'",
+    ),
+    (
         "J7",
         "UPDATE workspaces_job SET state = 'parked' WHERE id = (SELECT id FROM workspaces_job"
         " WHERE workspace_id = %(workspace)s LIMIT 1)",
@@ -209,12 +265,15 @@ def test_damage_is_found_under_its_code(memory: Workspace, code: str, statement:
 
 # The database refuses these outright, so nothing can be damaged.
 REFUSED = {"T1", "T2", "L3", "J1"}
-ON_DISK = {"B6", "B7"}
+ON_DISK = {"B6", "B7", "B9"}
+# Their damages need a memory of another kind: `test_integration_checks`, `test_erasure_replay`.
+INTEGRATION = {"I1", "I2", "I3", "I4", "I5"}
+ERASED = {"S5", "S6"}
 
 
 def test_every_check_has_a_damage_that_it_finds() -> None:
     ours = {check.code for check in registered_checks() if not check.code.startswith("G")}
-    assert ours == {code for code, _ in DAMAGES} | REFUSED | ON_DISK
+    assert ours == {code for code, _ in DAMAGES} | REFUSED | ON_DISK | INTEGRATION | ERASED
 
 
 def leaf_file(workspace: Workspace) -> Path:

@@ -1,0 +1,76 @@
+"""A worker that is killed in the middle of a batch loses nothing and doubles nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from holamem.database.scope import system_scope
+from holamem.environment import PROJECT_DIR
+from tests.faults.crash import picture, recover, wait_for
+from tests.faults.test_crash_points import FACTS, receive, small_workspace
+from tests.verification import assert_clean
+from tests.workspaces.memory import drain
+from workspaces.models.jobs import Job
+from workspaces.models.tenancy import Tenant, Workspace
+from workspaces.services.claiming import Turns
+from workspaces.services.jobs import finish_jobs
+
+STRUCK = [
+    ("event.taken_up", 4),
+    ("chunk.judged", 3),
+    ("leaf.after_file", 3),
+    ("leaf.before_commit", 5),
+    ("leaf.after_commit", 2),
+    ("duplicate.before_commit", 1),
+    ("event.before_processed", 7),
+]
+
+
+def killed_at(fault: str) -> bool:
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "holamem.settings",
+        "HOLAMEM_FAULT": fault,
+        "HOLAMEM_LOG_LEVEL": "ERROR",
+    }
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.batch_worker"],
+        env=environment,
+        cwd=PROJECT_DIR,
+        stderr=subprocess.PIPE,
+    )
+    return wait_for(worker) == -signal.SIGKILL
+
+
+def what_was_said(workspace: Workspace) -> dict[str, Any]:
+    """How trees are cut into summaries depends on when their passes ran."""
+    seen = picture(workspace)
+    leaves: Any = seen["leaves"]
+    seen["leaves"] = sorted(((key, text, status) for key, text, status, _, _ in leaves), key=str)
+    return {name: seen[name] for name in ("leaves", "events", "chunks", "sources")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("at", "occurrence"), STRUCK)
+def test_a_batch_that_is_cut_is_completed(tenant: Tenant, at: str, occurrence: int) -> None:
+    turns = Turns()
+    while claimed := turns.claim():  # what other tests left is not this worker's
+        finish_jobs(claimed)
+    clean, struck = small_workspace(tenant, "clean"), small_workspace(tenant, "struck")
+    receive(clean, FACTS)
+    drain(clean)
+    receive(struck, FACTS)
+    assert killed_at(f"{at}:kill@{occurrence}")
+    with system_scope():
+        attempts = Job.objects.filter(workspace=struck, topic="event.received")
+        assert set(attempts.values_list("attempts", flat=True)) == {1}
+    recover(struck)
+    assert what_was_said(struck) == what_was_said(clean)
+    receive(struck, FACTS)
+    drain(struck)
+    assert what_was_said(struck) == what_was_said(clean)
+    assert_clean(struck)

@@ -1,0 +1,135 @@
+"""What a person may do to one leaf: correct, move, forget and restore it."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from holamem.errors import HolamemError
+from workspaces.dashboard.changing import (
+    first_problem,
+    reason_of,
+    refused,
+    text_of,
+    told,
+    typed,
+)
+from workspaces.dashboard.forms import CorrectForm, MoveForm
+from workspaces.dashboard.leaf_forms import Typed
+from workspaces.dashboard.page import Place, workspace_page
+from workspaces.dashboard.trees import show_node
+from workspaces.services.corrections.changes import Changed, Moved
+from workspaces.services.corrections.correct import correct_leaf
+from workspaces.services.corrections.forget import forget_leaf, restore_leaf
+from workspaces.services.corrections.move import move_leaf
+from workspaces.services.entity_view import named_entity
+from workspaces.services.leaf_options import leaf_options
+from workspaces.services.placement import NewEntityPlan
+
+
+@require_POST
+@workspace_page
+def correct(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+    """What was typed is shown again when it is refused."""
+    place.require_write()
+    form = CorrectForm(request.POST)
+    text = typed(request, "text")
+    if not form.is_valid():
+        again = Typed("correct", first_problem(form), text=text)
+        return show_node(request, place, node_id, typed=again)
+    try:
+        done = correct_leaf(
+            place.workspace,
+            principal=place.principal,
+            scopes=place.scopes,
+            leaf_id=node_id,
+            text=text_of(form, "text"),
+        )
+    except HolamemError as error:
+        again = Typed("correct", reason_of(error), text=text)
+        return show_node(request, place, node_id, typed=again)
+    told(request, _("The leaf is corrected; this is the new one."), audit_id=done.audit_id)
+    return redirect(place.address("dashboard_node", done.leaf_id))
+
+
+@require_POST
+@workspace_page
+def move(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+    place.require_write()
+    form = MoveForm(request.POST)
+    if not form.is_valid():
+        again = _typed_move(request, first_problem(form))
+        return show_node(request, place, node_id, typed=again)
+    try:
+        done = _move(place, node_id, form)
+    except HolamemError as error:
+        again = _typed_move(request, reason_of(error))
+        return show_node(request, place, node_id, typed=again)
+    words = (
+        _("The other tree says the same already; that leaf takes over where it came from.")
+        if done.is_linked
+        else _("The leaf is moved; this is its new place.")
+    )
+    told(request, words, audit_id=done.audit_id)
+    return redirect(place.address("dashboard_node", done.leaf_id))
+
+
+def _move(place: Place, node_id: UUID, form: MoveForm) -> Moved:
+    """A known entity is one of the leaf's own scope, by slug, name or alias."""
+    scope_id = leaf_options(place.workspace, scopes=place.scopes, leaf_id=node_id).scope_id
+    known, name = text_of(form, "entity"), text_of(form, "new_name")
+    return move_leaf(
+        place.workspace,
+        principal=place.principal,
+        scopes=place.scopes,
+        leaf_id=node_id,
+        entity_slug=named_entity(place.workspace, scope_id=scope_id, text=known).slug
+        if known
+        else None,
+        new_entity=NewEntityPlan(type=text_of(form, "new_type"), name=name) if name else None,
+    )
+
+
+def _typed_move(request: HttpRequest, problem: str) -> Typed:
+    return Typed(
+        "move",
+        problem,
+        entity=typed(request, "entity"),
+        new_name=typed(request, "new_name"),
+        new_type=typed(request, "new_type"),
+    )
+
+
+@require_POST
+@workspace_page
+def forget(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+    words = _("The leaf is forgotten. Agents no longer find it.")
+    return _change(request, place, node_id, forget_leaf, words)
+
+
+@require_POST
+@workspace_page
+def restore(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+    return _change(request, place, node_id, restore_leaf, _("The leaf is restored."))
+
+
+def _change(
+    request: HttpRequest,
+    place: Place,
+    node_id: UUID,
+    change: Callable[..., Changed],
+    words: str,
+) -> HttpResponse:
+    place.require_write()
+    try:
+        done = change(
+            place.workspace, principal=place.principal, scopes=place.scopes, leaf_id=node_id
+        )
+    except HolamemError as error:
+        refused(request, error)
+    else:
+        told(request, words, audit_id=done.audit_id)
+    return redirect(place.address("dashboard_node", node_id))
