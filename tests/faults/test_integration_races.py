@@ -14,6 +14,8 @@ from workspaces.services.intake import EventDraft, receive_events
 from workspaces.services.jobs import ClaimedJob
 from workspaces.services.worker import run_job
 
+pytestmark = pytest.mark.slow  # threads and real pauses; revisions are tested without
+
 # Where no database step is open, so that another worker can be played in between.
 OUTSIDE_STEPS = ["event.taken_up", "chunk.planned", "leaf.after_file", "leaf.after_commit"]
 

@@ -35,6 +35,12 @@ MERGE_POINTS = [
 ]
 UNDO_POINTS = ["move.after_files", "unmerge.before_commit"]
 NAME_POINTS = ["names.read", "names.before_commit"]
+SAMPLED = [
+    pytest.param(
+        at, marks=() if at in ("merge.before_commit", "merge.mentions") else pytest.mark.slow
+    )
+    for at in MERGE_POINTS
+]
 POINTS = [(at, 1) for at in (*MERGE_POINTS, *UNDO_POINTS, *NAME_POINTS)]
 
 
@@ -54,7 +60,7 @@ def assert_merged(workspace: Workspace) -> None:
     assert (merge_row.state, merge_row.leaves_done) == ("done", len(BOREALIS_TEXTS))
 
 
-@pytest.mark.parametrize("at", MERGE_POINTS)
+@pytest.mark.parametrize("at", SAMPLED)
 def test_a_merge_is_completed_by_the_next_worker(gateways: Workspace, at: str) -> None:
     merge(gateways, BOREALIS, ATLAS)
     assert is_killed_at(gateways, at), f"{at} was not reached"
@@ -67,6 +73,7 @@ def test_a_merge_is_completed_by_the_next_worker(gateways: Workspace, at: str) -
     assert_clean(gateways)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", UNDO_POINTS)
 def test_an_undo_is_completed_by_the_next_worker(gateways: Workspace, at: str) -> None:
     merged = merge(gateways, BOREALIS, ATLAS)
@@ -80,6 +87,7 @@ def test_an_undo_is_completed_by_the_next_worker(gateways: Workspace, at: str) -
     assert last_merge(gateways).state == EntityMerge.State.UNDONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", NAME_POINTS)
 def test_a_refresh_is_completed_by_the_next_worker(gateways: Workspace, at: str) -> None:
     rename(gateways, BOREALIS, "Polar gateway")

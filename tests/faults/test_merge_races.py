@@ -36,6 +36,8 @@ from workspaces.services.entities.changes import EntityChanged
 from workspaces.services.jobs import sweep
 from workspaces.services.worker import run_job
 
+pytestmark = pytest.mark.slow  # threads and real pauses; the merge itself is tested without
+
 WAIT_SECONDS = 60
 FRANKFURT = "The staging copy of the Borealis gateway lives in Frankfurt."
 

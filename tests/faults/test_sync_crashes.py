@@ -127,6 +127,7 @@ def make_due(job_id: UUID) -> None:
         Job.objects.filter(id=job_id).update(next_try_at=job.created_at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["sync.page_ready", "sync.before_commit", "sync.after_page"])
 def test_memory_after_a_killed_pass_is_that_of_a_clean_one(
     tenant: Tenant, folder: Path, at: str

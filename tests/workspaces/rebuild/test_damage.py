@@ -21,6 +21,8 @@ from workspaces.services.rebuild.from_bodies import Rebuilt, rebuild_workspace
 from workspaces.services.rebuild.workspace_files import Source
 from workspaces.services.tenants import create_tenant, create_workspace
 
+pytestmark = pytest.mark.slow  # a database of its own for each damage
+
 FORGOTTEN = "The Atlas gateway was rewritten in Go during the winter."
 ERASED = "Rate limits of the Atlas gateway live in Redis."
 
