@@ -160,6 +160,7 @@ def test_corrections_come_back_and_nothing_forgotten_does(grown: Workspace, tmp_
     assert "02:15" not in everything
 
 
+@pytest.mark.slow
 def test_a_merge_comes_back(workspace: Workspace, tmp_path: Path) -> None:
     remember_gateways(workspace)
     merge_entities(
@@ -187,6 +188,7 @@ def test_what_is_sent_again_after_a_rebuild_doubles_nothing(
         assert_clean(again)
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_stopped_goes_on_where_it_was(
     grown: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_workspace_that_holds_memory_is_not_touched(grown: Workspace) -> None:
     assert same_workspace(grown).archived_at is None
 
 
+@pytest.mark.slow
 def test_an_empty_workspace_of_the_same_name_takes_the_memory_in(
     grown: Workspace, tmp_path: Path
 ) -> None:
@@ -238,6 +241,7 @@ def test_an_empty_workspace_of_the_same_name_takes_the_memory_in(
         assert topology(again) == before
 
 
+@pytest.mark.slow
 def test_a_tree_with_a_pass_still_to_come_loses_nothing(grown: Workspace, tmp_path: Path) -> None:
     """Leaves after the last pass have no place yet, and the sidecar does not know them."""
     with workspace_scope(grown, ALL_SCOPES):

@@ -33,6 +33,8 @@ from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.services.intake import EventDraft, IdempotencyRequest, receive_events
 from workspaces.services.worker import run_job
 
+pytestmark = pytest.mark.slow  # threads and real pauses; erasure is tested without
+
 
 def receive(workspace: Workspace, *drafts: EventDraft, **values: object) -> list[UUID]:
     return receive_events(
