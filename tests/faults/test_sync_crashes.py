@@ -166,6 +166,7 @@ REVISIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "occurrence"),
     [

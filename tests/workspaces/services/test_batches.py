@@ -67,6 +67,7 @@ def remembered(workspace: Workspace) -> dict[str, object]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_batch_remembers_what_single_events_do(tenant: Tenant, language: str) -> None:
     single = create_workspace(tenant, slug="single", name="W", settings={"seal_threshold": 3})

@@ -60,7 +60,8 @@ def test_a_young_event_keeps_its_text(workspace: Workspace) -> None:
     """However long ago it happened: what counts is when it came in."""
     remember(workspace, draft(SMALL_TALK, admission="auto", minutes=-60 * 24 * 300))
     age(workspace, days=89)
-    retention.remove_old_texts()
+    while retention.remove_old_texts():  # other tests leave old events behind
+        pass
     assert event_texts(workspace) == [SMALL_TALK]
     assert [text for _, _, text in chunk_rows(workspace)] == [SMALL_TALK]
 
