@@ -76,12 +76,18 @@ def _choose(
     """Greedy, most useful first; every child is heard once before any is heard twice."""
     weights = _weights(pool)
     worth = {id(sentence): _worth(sentence, weights) for sentence in pool}
+    # Kept up to date, since comparing all with all again for each choice takes cubic time.
+    likest = {id(sentence): 0.0 for sentence in pool}
     left, chosen, spent = list(pool), list[_Sentence](), 0
     while left:
         heard = Counter(sentence.child for sentence in chosen)
         best = max(
             left,
-            key=lambda s: (-heard[s.child], worth[id(s)] - _repetition(s, chosen), -s.child),
+            key=lambda s: (
+                -heard[s.child],
+                worth[id(s)] - REPETITION_WEIGHT * likest[id(s)],
+                -s.child,
+            ),
         )
         left.remove(best)
         cost = count_tokens(_bullet(best, children[best.child].node_id))
@@ -89,6 +95,8 @@ def _choose(
             continue
         chosen.append(best)
         spent += cost
+        for other in left:
+            likest[id(other)] = max(likest[id(other)], likeness(other.terms, best.terms))
     return chosen
 
 
@@ -105,11 +113,6 @@ def _worth(sentence: _Sentence, weights: dict[str, float]) -> float:
     mean = sum(weights[term] for term in sentence.terms) / len(sentence.terms)
     top = max(weights.values())
     return mean / top + (VALUE_BONUS if values(sentence.text) else 0.0)
-
-
-def _repetition(sentence: _Sentence, chosen: Sequence[_Sentence]) -> float:
-    alike = (likeness(sentence.terms, other.terms) for other in chosen)
-    return REPETITION_WEIGHT * max(alike, default=0.0)
 
 
 def _is_told(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
