@@ -42,7 +42,7 @@ $(BIN)/python:
 	@touch $@
 
 test: install-dev
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term $(PYTEST_FLAGS)
 
 # One process: the packaged model and the crash tests need the machine for themselves.
 test-long: install-llm

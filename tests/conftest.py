@@ -6,7 +6,8 @@ Nothing is rolled back or flushed between tests: each makes a tenant of its own.
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,10 +16,15 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 
+from holamem.clock import now
 from holamem.database.config import database_settings
 from holamem.database.embedded import EmbeddedServer
 from holamem.database.process import exclusive_lock
+from holamem.database.scope import system_scope
 from holamem.environment import get_environment
+from holamem.providers.embed_local import LocalEmbedder
+from holamem.providers.vectors import Vector
+from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
 
 DATA_DIR_VARIABLE = "HOLAMEM_TEST_DATA_DIR"
@@ -29,6 +35,7 @@ SERVER_SETTINGS = {
     "synchronous_commit": "off",
     "full_page_writes": "off",
     "shared_buffers": "64MB",
+    "lock_timeout": "60s",  # two that wait for each other fail, and do not hang the run
 }
 # Folders whose tests never touch the database: they run without waiting for a server.
 PURE = (
@@ -94,6 +101,33 @@ def django_db_setup(request: pytest.FixtureRequest, django_db_blocker: object) -
         _use_database(_fresh_database(getattr(request.config, "workerinput", {})))
         yield
         connections.close_all()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _work_of_earlier_modules_is_put_off(
+    request: pytest.FixtureRequest, django_db_setup: None
+) -> None:
+    """A test that runs what is due must not do what hundreds of others have left undone."""
+    if os.path.relpath(request.path, request.config.rootpath).startswith(PURE):
+        return
+    with system_scope():
+        Job.objects.filter(state=Job.State.READY).update(next_try_at=now() + timedelta(days=365))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _passages_are_embedded_once() -> Iterator[None]:
+    """The same sentences are remembered in hundreds of tests: the real vectors, computed once."""
+    known: dict[str, Vector] = {}
+    embed = LocalEmbedder._embed_batch
+
+    def embed_new(embedder: LocalEmbedder, texts: Sequence[str]) -> list[Vector]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, embed(embedder, new) if new else (), strict=True))
+        return [known[text] for text in texts]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalEmbedder, "_embed_batch", embed_new)
+        yield
 
 
 @pytest.fixture

@@ -53,18 +53,13 @@ def reading_scope(workspace: HasId, scopes: Sequence[UUID] | str | None = None) 
     nothing to take back: the database refuses writes until it ends. Inside a longer transaction
     it is a step like any other.
     """
-    is_inner = connection.in_atomic_block
-    with workspace_scope(workspace, scopes):
-        if is_inner:
+    if connection.in_atomic_block:
+        with workspace_scope(workspace, scopes):
             yield
-            return
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL transaction_read_only = on")
-        token = _is_joined.set(True)
-        try:
-            yield
-        finally:
-            _is_joined.reset(token)
+        return
+    wanted = ("holamem_app", str(workspace.pk), _scope_value(workspace, scopes))
+    with _step(wanted, read_only=True), _joined():
+        yield
 
 
 @contextmanager
@@ -75,10 +70,26 @@ def system_scope() -> Iterator[None]:
 
 
 @contextmanager
+def joined_system_scope() -> Iterator[None]:
+    """One transaction for several system steps inside it, which save their round trips."""
+    with system_scope(), _joined():
+        yield
+
+
+@contextmanager
 def eraser_scope() -> Iterator[None]:
     """One transaction as `holamem_eraser`, the only role that may clear immutable columns."""
     with _step(("holamem_eraser", "", "")):
         yield
+
+
+@contextmanager
+def _joined() -> Iterator[None]:
+    token = _is_joined.set(True)
+    try:
+        yield
+    finally:
+        _is_joined.reset(token)
 
 
 def _scope_value(workspace: HasId, scopes: Sequence[UUID] | str | None) -> str:
@@ -90,7 +101,7 @@ def _scope_value(workspace: HasId, scopes: Sequence[UUID] | str | None) -> str:
 
 
 @contextmanager
-def _step(wanted: tuple[str, str, str]) -> Iterator[None]:
+def _step(wanted: tuple[str, str, str], *, read_only: bool = False) -> Iterator[None]:
     """A setting ends with its transaction; inside a longer one the former is put back."""
     outer = _current.get()
     if _is_joined.get() and outer == wanted:
@@ -100,7 +111,7 @@ def _step(wanted: tuple[str, str, str]) -> Iterator[None]:
     token = _current.set(wanted)
     try:
         with transaction.atomic():
-            _apply(wanted)
+            _apply(wanted, read_only=read_only)
             yield
             if is_inner and not connection.needs_rollback:  # a rollback takes it back by itself
                 _apply(outer)
@@ -108,14 +119,17 @@ def _step(wanted: tuple[str, str, str]) -> Iterator[None]:
         _current.reset(token)
 
 
-def _apply(scope: tuple[str, str, str]) -> None:
+def _apply(scope: tuple[str, str, str], *, read_only: bool = False) -> None:
     """Set role and scope until the end of the transaction, in one round trip."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            # Plans of prepared statements are kept whatever their values.
-            "SELECT set_config('plan_cache_mode', 'force_generic_plan', true),"
-            " set_config('role', %s, true),"
-            " set_config('holamem.workspace_id', %s, true),"
-            " set_config('holamem.scope_ids', %s, true)",
-            scope,
-        )
+        cursor.execute(_READ_ONLY if read_only else _SETTINGS, scope)
+
+
+# Plans of prepared statements are kept whatever their values.
+_SETTINGS = (
+    "SELECT set_config('plan_cache_mode', 'force_generic_plan', true),"
+    " set_config('role', %s, true),"
+    " set_config('holamem.workspace_id', %s, true),"
+    " set_config('holamem.scope_ids', %s, true)"
+)
+_READ_ONLY = f"{_SETTINGS}, set_config('transaction_read_only', 'on', true)"

@@ -10,7 +10,6 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 
-from holamem.asgi import application
 from tests.browser.watching import Watch
 from tests.dashboard.memory import Filled, fill_workspace
 from tests.dashboard.people import make_person
@@ -35,6 +34,8 @@ def filled(django_db_setup: None) -> Filled:
 @pytest.fixture(scope="session")
 def site(django_db_setup: None) -> Iterator[str]:
     """The address of a server in a thread of its own, on a free port."""
+    from holamem.asgi import application  # looks at the database's schema at once
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -57,6 +57,7 @@ def look(
     page.fill("#id_username", username)
     page.fill("#id_password", PASSWORD)
     page.click("form button.primary")
+    page.wait_for_selector("nav.side")  # Chromium never ends closing a page that is on its way
     page.close()
     yield context, f"{language}-{scheme}"
     context.close()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Dialog, Page
 
 
 @dataclass
@@ -16,12 +16,16 @@ class Watch:
     def attach(self, page: Page) -> None:
         page.on("console", self._note_console)
         page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
-        page.on("dialog", lambda dialog: self.faults.append(f"dialog: {dialog.message}"))
+        page.on("dialog", self._note_dialog)
         page.on("request", self._note_request)
 
     def _note_console(self, message: object) -> None:
         if message.type in ("error", "warning"):  # type: ignore[attr-defined]
             self.faults.append(f"console: {message.text}")  # type: ignore[attr-defined]
+
+    def _note_dialog(self, dialog: Dialog) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()  # a page with an open dialog answers nothing
 
     def _note_request(self, request: object) -> None:
         url: str = request.url  # type: ignore[attr-defined]
