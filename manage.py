@@ -15,6 +15,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holamem.settings")
     if not WITHOUT_DATABASE.intersection(sys.argv[1:2] or ["help"]):
         use_a_database()
+    if sys.argv[1:2] == ["qcluster"]:
+        check_schema()
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
@@ -29,6 +31,16 @@ def use_a_database() -> None:
     if not environment.database_url:
         os.environ["HOLAMEM_DATABASE_URL"] = use_embedded(environment.data_dir)
         get_environment.cache_clear()
+
+
+def check_schema() -> None:
+    """A worker must not work on a database of a newer release, or on half a restore."""
+    import django
+
+    django.setup()
+    from holamem.database.schema import refuse_unservable_schema
+
+    refuse_unservable_schema()
 
 
 if __name__ == "__main__":

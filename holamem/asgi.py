@@ -17,6 +17,7 @@ django_application = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 - settings exist once Django is set up
 
+from holamem.database.schema import refuse_unservable_schema  # noqa: E402 - as above
 from holamem.environment import get_environment  # noqa: E402 - as above
 from holamem.http.body_limit import Application, BodyLimit  # noqa: E402 - as above
 
@@ -26,6 +27,8 @@ threaded = cast(
     WSGIMiddleware(cast(Any, django_application), workers=get_environment().web_threads),
 )
 application = BodyLimit(threaded, max_bytes=settings.MAX_BODY_BYTES)
+
+refuse_unservable_schema()
 
 # What was loaded stays for good: collections need not walk it again and again.
 gc.collect()

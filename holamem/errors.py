@@ -48,6 +48,16 @@ class Unavailable(HolamemError):
     code = "unavailable"
 
 
+class StorageRefused(Unavailable):
+    """The body store cannot take or give a file now: nobody's fault, and worth another try."""
+
+    code = "storage_unavailable"
+
+
+class StorageFull(StorageRefused):
+    code = "storage_full"
+
+
 class PayloadTooLarge(HolamemError):
     code = "payload_too_large"
 

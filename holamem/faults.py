@@ -1,7 +1,7 @@
 """Named crash points: where a test may kill, fail or delay a process between two steps.
 
-`HOLAMEM_FAULT=leaf.after_file:kill@2` acts when the point is reached for the second time.
-Without the variable a point costs one comparison; production refuses to start with it.
+`HOLAMEM_FAULT=leaf.after_file:kill@2` acts when the point is reached for the second time, and
+`any:kill@7` at the seventh point of all. Without the variable a point costs one comparison; production refuses to start with it.
 """
 
 import os
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from holamem.environment import get_environment
 
+ANY = "any"
 SLEEP_SECONDS = 2.0
 
 _reached: dict[str, int] = {}
@@ -46,10 +47,10 @@ def parse_fault(setting: str) -> Fault:
 
 
 def _reach(name: str, fault: Fault) -> None:
-    if name != fault.name:
+    if fault.name not in (name, ANY):
         return
-    _reached[name] = _reached.get(name, 0) + 1
-    if _reached[name] >= fault.occurrence:
+    _reached[fault.name] = _reached.get(fault.name, 0) + 1
+    if _reached[fault.name] >= fault.occurrence:
         _ACTIONS[fault.action](name)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core import signing
 from django.db.models import Count
 
-from holamem.database.scope import workspace_scope
+from holamem.database.scope import reading_scope
 from holamem.errors import HolamemError, InvalidInput, NotFound
 from retrieval import browse_nodes as nodes
 from retrieval.definitions import BrowseRequest
@@ -49,7 +49,7 @@ class _Place:
 def browse(workspace: Workspace, *, scopes: Scopes, request: BrowseRequest) -> BrowseAnswer:
     """Raises NotFound for a place that is not there, InvalidInput for a foreign cursor."""
     offset = _offset(workspace, request)
-    with workspace_scope(workspace, scopes):
+    with reading_scope(workspace, scopes):
         place = _find(workspace, request)
         found = nodes.page_of(place.sections, offset=offset, limit=request.limit + 1)
         children = found[: request.limit]

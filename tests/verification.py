@@ -18,7 +18,8 @@ EXPECTED = "EXPECTED_FINDINGS"
 
 def assert_clean(workspace: Workspace) -> None:
     """No error; warnings are left to those who test them."""
-    assert shown(errors_of(workspace)) == []
+    found = shown(errors_of(workspace))
+    assert found == [], found
     _clean[workspace.pk] = _rows_of(workspace)
 
 

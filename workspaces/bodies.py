@@ -4,13 +4,15 @@ A body is YAML front matter and then the markdown. It is written before its row 
 edited, and checked against the row's sha256 when it is read.
 """
 
+import errno
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import yaml
@@ -18,7 +20,7 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from holamem import faults
-from holamem.errors import HolamemError
+from holamem.errors import HolamemError, StorageFull, StorageRefused
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -26,6 +28,9 @@ TEMPORARY_SUFFIX = ".tmp"
 COPIED_TOGETHER = 64  # a few megabytes at most in memory
 # libyaml's takes a sixth of the time, and gives every character back as it was.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# One file that is no file, or a path that leads nowhere; everything else is the disk's state.
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _FRONT_MATTER = re.compile(rb"\A---\n.*?\n---\n", re.DOTALL)
 
 
@@ -35,6 +40,23 @@ class BodyMissing(HolamemError):
 
 class BodyCorrupt(HolamemError):
     code = "body_corrupt"
+
+
+@contextmanager
+def disk_refusals() -> Iterator[None]:
+    """What the disk refuses, as StorageFull or StorageRefused; what is no file stays an OSError.
+
+    Nothing is tried again here: after a failed sync the same descriptor may claim success for
+    data that is gone, so only a new file counts.
+    """
+    try:
+        yield
+    except _NO_FILE:
+        raise
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StorageFull("The disk of the body store is full.") from error
+        raise StorageRefused("The body store does not take or give files now.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +85,13 @@ class DurableFileStorage(FileSystemStorage):
     def save_all(self, files: Mapping[str, bytes]) -> None:
         """Each file as if it were saved alone; each directory is synced once, after the renames.
 
-        When the disk refuses one, those before it may stay: nothing refers to them yet.
+        When the disk refuses one, those before it may stay: nothing refers to them yet. Raises
+        StorageFull, StorageRefused.
         """
+        with disk_refusals():
+            self._write_all(files)
+
+    def _write_all(self, files: Mapping[str, bytes]) -> None:
         written: dict[Path, Path] = {}
         try:
             for name, data in files.items():
@@ -79,11 +106,23 @@ class DurableFileStorage(FileSystemStorage):
                 faults.point("body.after_rename")
         except BaseException:
             for temporary in written:
-                with suppress(FileNotFoundError):
+                with suppress(OSError):  # the first refusal is the one to be told
                     temporary.unlink()
             raise
         for directory in {target.parent for target in written.values()}:
             sync_directory(directory)
+
+    def open(self, name: str, mode: str = "rb") -> "File[Any]":
+        with disk_refusals():
+            return super().open(name, mode)
+
+    def delete(self, name: str) -> None:
+        with disk_refusals():
+            super().delete(name)
+
+    def listdir(self, path: str) -> tuple[list[str], list[str]]:
+        with disk_refusals():
+            return super().listdir(path)
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
         """Names come from ids: the same name is the same body, written again."""
@@ -128,7 +167,7 @@ def render_body(front_matter: Mapping[str, object], markdown: str) -> bytes:
 
 
 def write_body(path: str, *, front_matter: Mapping[str, object], markdown: str) -> WrittenBody:
-    """Durably write one body. Raises OSError when the disk refuses; nothing is left then."""
+    """Durably write one body. Raises StorageRefused when the disk refuses; nothing is left then."""
     data = render_body(front_matter, markdown)
     save_bodies({path: data})
     return written_body(path, data)
@@ -166,15 +205,17 @@ def copy_bodies(targets: Mapping[str, str]) -> None:
 
 
 def delete_bodies(paths: Sequence[str]) -> None:
+    """Raises StorageRefused; what was deleted before stays deleted."""
     for path in paths:
         body_storage().delete(path)
 
 
 def read_bytes(path: str, *, sha256: str | None = None) -> bytes:
+    """Raises BodyMissing, BodyCorrupt; StorageRefused when the disk does not give the file now."""
     try:
-        with body_storage().open(path, "rb") as file:
+        with disk_refusals(), body_storage().open(path, "rb") as file:
             data: bytes = file.read()
-    except FileNotFoundError as error:
+    except _NO_FILE as error:
         raise BodyMissing("The body of this node is missing.") from error
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise BodyCorrupt("The body of this node does not match its hash.")

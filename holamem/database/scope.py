@@ -11,6 +11,9 @@ from typing import Protocol
 from uuid import UUID
 
 from django.db import connection, transaction
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
+from psycopg.sql import quote
 
 ALL_SCOPES = "*"
 
@@ -48,6 +51,8 @@ def workspace_scope(workspace: HasId, scopes: Sequence[UUID] | str | None = None
 @contextmanager
 def reading_scope(workspace: HasId, scopes: Sequence[UUID] | str | None = None) -> Iterator[None]:
     """One transaction for several reads, each of which would be a step of its own.
+
+    All see the same moment: between two reads a tree may be switched to its next generation.
 
     Steps of the same workspace and scopes inside it join without a savepoint, since there is
     nothing to take back: the database refuses writes until it ends. Inside a longer transaction
@@ -111,7 +116,10 @@ def _step(wanted: tuple[str, str, str], *, read_only: bool = False) -> Iterator[
     token = _current.set(wanted)
     try:
         with transaction.atomic():
-            _apply(wanted, read_only=read_only)
+            if is_inner:
+                _apply(wanted)
+            else:
+                _begin(wanted, read_only=read_only)
             yield
             if is_inner and not connection.needs_rollback:  # a rollback takes it back by itself
                 _apply(outer)
@@ -119,10 +127,23 @@ def _step(wanted: tuple[str, str, str], *, read_only: bool = False) -> Iterator[
         _current.reset(token)
 
 
-def _apply(scope: tuple[str, str, str], *, read_only: bool = False) -> None:
+def _apply(scope: tuple[str, str, str]) -> None:
     """Set role and scope until the end of the transaction, in one round trip."""
     with connection.cursor() as cursor:
-        cursor.execute(_READ_ONLY if read_only else _SETTINGS, scope)
+        cursor.execute(_SETTINGS, scope)
+
+
+def _begin(scope: tuple[str, str, str], *, read_only: bool) -> None:
+    """The same in the message of the BEGIN, which the driver would send by itself before it."""
+    connection.ensure_connection()
+    raw = connection.connection
+    settings = _READ_ONLY if read_only else _SETTINGS
+    level = " ISOLATION LEVEL REPEATABLE READ" if read_only else ""
+    message = f"BEGIN{level}; {settings % tuple(quote(value) for value in scope)}"
+    with connection.wrap_database_errors:
+        result = raw.pgconn.exec_(message.encode())
+        if result.status != ExecStatus.TUPLES_OK:
+            raise error_from_result(result, raw.info.encoding)
 
 
 # Plans of prepared statements are kept whatever their values.

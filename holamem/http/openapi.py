@@ -28,7 +28,8 @@ REASONS = {
     415: "The content type is not application/json.",
     422: "The Idempotency-Key was used with another body.",
     429: "Too many requests; `Retry-After` says when to come back.",
-    503: "The database or a model service does not answer.",
+    503: "The database, the body store or a model service does not answer.",
+    507: "The disk is full.",
 }
 ALWAYS = (400, 401, 403, 429, 503)
 IDEMPOTENCY_KEY = OpenApiParameter(

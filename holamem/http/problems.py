@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
+from psycopg.errors import DiskFull
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -38,6 +39,7 @@ TITLES = {
     429: "Too many requests",
     500: "Internal error",
     503: "Unavailable",
+    507: "Insufficient storage",
 }
 STATUS_OF_ERROR: dict[type[errors.HolamemError], int] = {
     errors.NotFound: 404,
@@ -46,6 +48,7 @@ STATUS_OF_ERROR: dict[type[errors.HolamemError], int] = {
     errors.LimitExceeded: 429,
     errors.PermissionDenied: 403,
     errors.Unavailable: 503,
+    errors.StorageFull: 507,
     errors.PayloadTooLarge: 413,
     errors.IdempotencyMismatch: 422,
     errors.ProviderError: 503,
@@ -243,6 +246,8 @@ def _(error: RequestDataTooBig) -> Problem:
 @describe.register(InterfaceError)
 def _(error: Exception) -> Problem:
     logger.error("database unavailable", exc_info=error)
+    if isinstance(error.__cause__, DiskFull):
+        return Problem(507, "storage_full", "The disk of the database is full.")
     return Problem(
         503,
         "unavailable",

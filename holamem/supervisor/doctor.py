@@ -9,6 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import BaseModel, SecretStr
 
 from holamem.database.roles import lexical_match_is_leakproof, missing_statements
+from holamem.database.schema import schema_fault
 from holamem.environment import DEVELOPMENT_SECRET_KEY, Environment, get_environment
 from holamem.errors import HolamemError
 from holamem.providers.registry import chat_model, embedder
@@ -19,7 +20,7 @@ from workspaces.api.health import (
     migrations_are_applied,
 )
 from workspaces.index.embedding import current_model
-from workspaces.services.status import oldest_due_seconds
+from workspaces.services.status import oldest_due_seconds, waits_for_storage
 
 CHAT_SECONDS = 20
 SWEEP_LATE_SECONDS = 180  # three periods
@@ -133,15 +134,20 @@ def _lexical_match() -> tuple[State, str]:
 
 
 def _migrations() -> tuple[State, str]:
+    fault = schema_fault(connection)
+    if fault:
+        return State.FAILED, fault
     if migrations_are_applied():
         return State.OK, "all applied"
     return State.FAILED, "not all applied: run `manage.py migrate`"
 
 
 def _body_store() -> tuple[State, str]:
-    if body_store_is_writable():
-        return State.OK, "writable, with room"
-    return State.FAILED, "not writable, or the disk is full"
+    if not body_store_is_writable():
+        return State.FAILED, "not writable, or the disk is full"
+    if waits_for_storage():
+        return State.FAILED, "the disk refused a file, and work waits for it"
+    return State.OK, "writable, with room"
 
 
 def _embedding() -> tuple[State, str]:

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import IO
 
 from django.db import connections
 
+from holamem.database.alone import AlreadyRunning, only_one
 from holamem.database.embedded import EmbeddedServer
 from holamem.database.process import server_pid
+from holamem.database.schema import UnservableSchema, require_servable_schema
 from holamem.errors import HolamemError
 from holamem.supervisor import installation
 from holamem.supervisor.installation import FirstCredentials
@@ -120,6 +121,7 @@ def running_machine(
         try:
             say("Starting the database …")
             machine.start_database()
+            _require_servable_schema()
             installation.migrate()
             installation.ensure_secret_key(data_dir)
             credentials = installation.ensure_credentials(data_dir)
@@ -145,12 +147,11 @@ def _prepare(data_dir: Path) -> None:
 
 @contextmanager
 def _only_one(data_dir: Path) -> Iterator[None]:
-    with (data_dir / "up.lock").open("a") as file:
-        try:
-            flock(file, LOCK_EX | LOCK_NB)
-        except BlockingIOError as error:
-            raise CannotStart(f"holamem already runs on {data_dir}.") from error
-        yield
+    try:
+        with only_one(data_dir):
+            yield
+    except AlreadyRunning as error:
+        raise CannotStart(str(error)) from error
 
 
 def _require_free(port: int) -> None:
@@ -162,6 +163,14 @@ def _require_free(port: int) -> None:
             raise CannotStart(
                 f"Port {port} is in use. Choose another with --port or HOLAMEM_PORT."
             ) from error
+
+
+def _require_servable_schema() -> None:
+    """A database of a newer release, or half a restore, stays as it is."""
+    try:
+        require_servable_schema()
+    except UnservableSchema as error:
+        raise CannotStart(str(error)) from error
 
 
 def _require_known_model() -> None:

@@ -40,6 +40,8 @@ def mask_secrets(text: str) -> MaskedText:
     Secrets are looked for in a folded copy, so full-width digits, zero-width characters and
     neighbouring Chinese characters hide nothing. Masking twice changes nothing more.
     """
+    if not text:  # most ids and names of an event
+        return MaskedText(text, [])
     folded = fold_with_origins(text)
     found = chain(find_by_format(folded.text), find_by_label(folded.text))
     pieces: list[str] = []

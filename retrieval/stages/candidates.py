@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from holamem.errors import HolamemError
 from holamem.providers.registry import embedder
 from retrieval.types import Question, Reading, Scopes
-from workspaces.index.search import MAX_TERMS, Found, NodeFilter, SearchInput, search_nodes
+from workspaces.index.search import (
+    LEAF_LIMIT,
+    LEAF_LIMIT_WITH_NEIGHBOURS,
+    MAX_TERMS,
+    NEIGHBOUR_LIMIT,
+    SUMMARY_LIMIT,
+    SUMMARY_LIMIT_WITH_NEIGHBOURS,
+    Found,
+    NodeFilter,
+    SearchInput,
+    search_nodes,
+)
 from workspaces.models.tenancy import Workspace
 
 logger = logging.getLogger(__name__)
@@ -57,9 +68,20 @@ def find_candidates(
     embedded: EmbeddedQuestions,
     where: NodeFilter,
 ) -> Candidates:
-    """At most 320 nodes inside the filters, in one statement."""
+    """At most 320 nodes inside the filters, in one statement.
+
+    Questions after exact evidence take leaves with what was said around them.
+    """
     terms = search_terms(reading.questions)
-    search = SearchInput(terms=terms, vectors=embedded.vectors, model_name=embedded.model_name)
+    exact = reading.mode == "exact_evidence"
+    search = SearchInput(
+        terms=terms,
+        vectors=embedded.vectors,
+        model_name=embedded.model_name,
+        leaf_limit=LEAF_LIMIT_WITH_NEIGHBOURS if exact else LEAF_LIMIT,
+        summary_limit=SUMMARY_LIMIT_WITH_NEIGHBOURS if exact else SUMMARY_LIMIT,
+        neighbour_limit=NEIGHBOUR_LIMIT if exact else 0,
+    )
     found = search_nodes(workspace, scopes=scopes, search=search, where=where)
     pending = bool(embedded.vectors) and found.pending
     return Candidates(

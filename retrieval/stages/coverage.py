@@ -9,7 +9,7 @@ from holamem.text.segment import terms
 from holamem.text.stopwords import CHINESE_FUNCTION_CHARACTERS
 from retrieval.stages.calibration import QuestionTraits
 from retrieval.stages.candidates import Candidates
-from retrieval.stages.fuse import idf
+from retrieval.stages.words import idf
 from retrieval.types import Question
 
 

@@ -53,6 +53,12 @@ OPEN_ASKING = _any_of(
 # Questions after a person or a group, and words that stand for a group.
 WHO = _any_of(r"\bwho(?:m|se)?\b", r"谁|哪位")
 GROUP = _any_of(r"\b(?:teams?|departments?|compan(?:y|ies)|vendors?)\b", r"组|团队|部门|公司")
+# Questions after a moment; "when" that joins two clauses is none.
+WHEN = _any_of(
+    r"\bwhen\s+(?:did|does|do|is|are|was|were|will|has|have|had|can|could|should|would)\b",
+    r"\b(?:what|which)\s+(?:date|day|month|year|week|time)\b|\bhow\s+long\s+ago\b",
+    r"什么时[候间]|何时|哪[一]?[天年]|哪个月|几[号月]|什么日[子期]",
+)
 RECENT = _any_of(
     r"\b(?:latest|newest|most\s+recent(?:ly)?|recent(?:ly)?|lately|currently|current|now)\b",
     r"最新|最近|近来|近期|目前|现在|当前",

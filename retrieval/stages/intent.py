@@ -10,6 +10,7 @@ from retrieval.stages.time_expressions import time_range_of, without_times
 from retrieval.types import Anchor, Intent, Kind, Lookups, Mode, Question, Reading, TimeRange
 
 MAX_QUESTIONS = 4
+CONVERSATION_LINES = 3
 
 CUED_CONFIDENCE = 0.9
 DEFAULT_CONFIDENCE = 0.6
@@ -35,6 +36,8 @@ _SPLIT = re.compile(
     re.IGNORECASE,
 )
 _IS_QUESTION = re.compile(rf"[?？]|^\s*{_ASKS}|{_ZH_ASKS}|[吗呢]\s*[。.]?$", re.IGNORECASE)
+
+_ENDS_ASKING = re.compile(r"[?？][\W_]*$|[吗呢]\W*$")
 
 # Capitalised words inside a sentence, quoted spans, identifiers and numbers with letters.
 _NAME = re.compile(
@@ -86,8 +89,13 @@ def _mode_of(kind: Kind, *, query: str, asked: str) -> Mode:
 
 
 def split_questions(query: str, anchor: Anchor) -> tuple[Question, ...]:
-    """The questions in the query, in order, at most four; the query itself when it is one."""
+    """The questions in the query, in order, at most four; the query itself when it is one.
+
+    A pasted conversation is one question as a whole.
+    """
     clauses = [part.strip() for part in _SPLIT.split(query) if part and part.strip()]
+    if _is_conversation(query):
+        clauses = [query]
     found: list[str] = []
     for clause in clauses:
         if found and not (query_terms(clause) and _IS_QUESTION.search(clause)):
@@ -101,6 +109,12 @@ def split_questions(query: str, anchor: Anchor) -> tuple[Question, ...]:
     whole = time_range_of(query, anchor)
     texts = found if len(found) > 1 else [query]
     return tuple(_question(text, anchor=anchor, fallback=whole) for text in texts)
+
+
+def _is_conversation(query: str) -> bool:
+    """Several lines of which some only tell; a list of questions asks in every line."""
+    lines = [line.strip() for line in query.splitlines() if line.strip()]
+    return len(lines) >= CONVERSATION_LINES and not all(map(_ENDS_ASKING.search, lines))
 
 
 def _question(text: str, *, anchor: Anchor, fallback: TimeRange | None) -> Question:

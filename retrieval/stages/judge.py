@@ -20,8 +20,11 @@ from retrieval.types import (
     QuestionCoverage,
 )
 
-# A name that no document holds: whatever else matches, it is about something else.
-UNKNOWN_NAME_CAP = 0.35
+# A name that no document holds: whatever else matches, it is about something else. Shares, not
+# caps: among weak answers the better one stays the better one.
+UNKNOWN_NAME_SHARE = 0.35
+# Of evidence that does not speak of the time that is asked about; below the floor at its best.
+UNTIMELY_SHARE = 0.24
 # Evidence of this share of the best one's support belongs to the answer too; to an exact
 # question only if it covers nearly as much of what is asked as the best one.
 SUPPORT_SHARE = 0.6
@@ -91,7 +94,10 @@ def _coverage(
 ) -> QuestionCoverage:
     timely = [item for item in evidence if item.in_time[index]]
     best = max((item.supports[index] for item in timely), default=0.0)
-    score = min(best, _cap(question, candidates=candidates, intent=intent))
+    anytime = max((item.supports[index] for item in evidence), default=0.0)
+    score = max(best, UNTIMELY_SHARE * anytime)
+    if _names_unknown(question, candidates=candidates, intent=intent):
+        score *= UNKNOWN_NAME_SHARE
     if intent.is_broad:
         answering = _supporting(timely, index=index, floor=SUPPORT_SHARE * best)
     else:
@@ -113,14 +119,15 @@ def _nearly_best(evidence: Sequence[Hydrated], *, index: int, best: float) -> li
     return [item for item in found if item.shares[index] >= EXACT_COVERED_SHARE * covered]
 
 
-def _cap(question: Question, *, candidates: Candidates, intent: Intent) -> float:
+def _names_unknown(question: Question, *, candidates: Candidates, intent: Intent) -> bool:
+    """Whether the question names something that no document and no entity is called."""
     known = {match.name.casefold() for match in intent.entities}
     for name in question.names:
         terms = query_terms(name)
         unheard = terms and all(candidates.frequency_of(term) == 0 for term in terms)
         if unheard and name not in known and set(terms) <= set(candidates.terms):
-            return UNKNOWN_NAME_CAP
-    return 1.0
+            return True
+    return False
 
 
 def _gap(

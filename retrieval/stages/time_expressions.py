@@ -121,7 +121,8 @@ def _built(build: Builder, match: re.Match[str], anchor: Anchor) -> TimeRange | 
 
 
 _OPEN_BEFORE = re.compile(
-    r"(?P<word>since|after|before|until|till|by|自从|自|从)\s*$", re.IGNORECASE
+    r"(?P<word>since|after|before|until|till|by|as\s+of|自从|自|从|截至|截止到?)\s*$",
+    re.IGNORECASE,
 )
 _OPEN_AFTER = re.compile(r"\s*(?P<word>之前|以前|之后|以后|以来|起|后(?!天)|前(?!天))")
 
@@ -142,7 +143,7 @@ def _modified(text: str, found: TimeExpression, anchor: Anchor) -> TimeExpressio
 def _opened(word: str, span: TimeRange, anchor: Anchor) -> TimeRange:
     if word in ("before", "之前", "以前", "前"):
         return TimeRange(None, span.start)
-    if word in ("until", "till", "by"):
+    if word in ("until", "till", "by", "截至", "截止", "截止到") or word.startswith("as"):
         return TimeRange(None, span.end)
     if word in ("after", "之后", "以后", "后"):
         return TimeRange(span.end, None)
@@ -275,8 +276,8 @@ def _year(match: re.Match[str], anchor: Anchor) -> TimeRange:
 # "May" is a month and "2026" a year only after such a word. Words that open a range stay outside
 # the match: `_modified` looks for them.
 _LEAD_IN = (
-    r"(?:\b(?:in|during|throughout|of|last|this|early|late|mid)\s+"
-    r"|(?<=\bsince\s)|(?<=\bbefore\s)|(?<=\bafter\s)|(?<=\buntil\s)|(?<=\bby\s))"
+    r"(?:\b(?:in|during|throughout|(?<!\bas\s)of|last|this|early|late|mid)\s+"
+    r"|(?<=\bas\sof\s)|(?<=\bsince\s)|(?<=\bbefore\s)|(?<=\bafter\s)|(?<=\buntil\s)|(?<=\bby\s))"
 )
 
 

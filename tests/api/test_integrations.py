@@ -48,6 +48,7 @@ def test_a_folder_is_connected_synchronised_and_looked_at(
         "changed": 0,
         "deleted": 0,
         "failed": 0,
+        "held_deletions": 0,
         "total": None,
         "failures": [],
     }
@@ -70,6 +71,29 @@ def test_a_folder_is_connected_synchronised_and_looked_at(
     assert api.get(f"{base}/status").json()["idle"] is True
     actions = [line["action"] for line in api.get(f"{base}/audit").json()["results"]]
     assert actions == ["integration.synced", "integration.created"]
+    assert_clean(side.workspace)
+
+
+def test_deletions_of_a_source_that_looks_emptied_wait_for_a_word(
+    side: Side, api: Caller, base: str, folder: Path
+) -> None:
+    path = write(folder, "a.md", "Service a uses port 1.")
+    address = f"{base}/integrations/files/notes"
+    api.post(f"{base}/integrations", body(folder))
+    api.post(f"{address}/sync", {})
+    drain(side.workspace)
+    path.unlink()
+    api.post(f"{address}/sync", {"allow_deletions": False})
+    drain(side.workspace)
+    held = api.get(address).json()
+    assert (held["status"], held["progress"]["held_deletions"]) == ("failed", 1)
+    assert api.get(f"{base}/trees/files:notes").json()["leaf_count"] == 1
+    assert codes(api.post(f"{address}/sync", {"allow_deletions": "yes"})) == {
+        "allow_deletions": "invalid_type"
+    }
+    api.post(f"{address}/sync", {"allow_deletions": True})
+    drain(side.workspace)
+    assert api.get(address).json()["progress"]["deleted"] == 1
     assert_clean(side.workspace)
 
 

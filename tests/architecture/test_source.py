@@ -151,5 +151,5 @@ def test_a_test_asks_only_for_known_markers() -> None:
         for path in python_files("tests")
         for mark in re.findall(r"pytest\.mark\.(\w+)", text_of(path))
     }
-    builtin = {"parametrize", "skipif", "skip", "usefixtures", "xfail", "filterwarnings"}
+    builtin = {"parametrize", "skipif", "skip", "usefixtures", "xfail", "filterwarnings", "timeout"}
     assert used - builtin <= {"slow", "llm", "browser", "django_db"}

@@ -194,9 +194,13 @@ def test_an_erased_leaf_is_gone_at_once_and_its_receipt_completes(
 
 def test_what_was_erased_cannot_be_changed_any_more(member: Client, memory: Memory) -> None:
     member.post(node(memory, memory.leaf_id, "erase/"), {"confirm": "erase"})
-    for action in ("correct/", "forget/", "restore/"):
-        answer = member.post(node(memory, memory.leaf_id, action), {"text": "Something else."})
-        assert answer.status_code == 404
+    for action in ("correct/", "forget/", "restore/", "move/"):
+        data = {"text": "Something else.", "new_name": "Harbor", "new_type": "topic"}
+        answer = member.post(node(memory, memory.leaf_id, action), data, follow=True)
+        assert answer.status_code == 200
+        assert "This leaf was erased meanwhile." in page_of(answer)
+        assert "Receipt of the erasure" in page_of(answer)
+        assert WORDS_OF_LEAF not in page_of(answer)
 
 
 CHANGES = ["correct/", "move/", "forget/", "restore/", "erase/"]

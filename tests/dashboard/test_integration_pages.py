@@ -51,7 +51,15 @@ def test_a_folder_is_connected_read_and_read_again(
     again = page_of(member.post(connector_address(memory, "sync/"), follow=True))
     assert "The sync is queued." in again
     drain(memory.workspace)
-    assert "1 gone" in page_of(member.get(memory.address("integrations/")))
+    held = page_of(member.get(memory.address("integrations/")))
+    assert "One object is gone at the source. Nothing was deleted here" in held
+    assert "Sync and delete" in held
+    confirmed = {"allow_deletions": "yes"}
+    member.post(connector_address(memory, "sync/"), confirmed, follow=True)
+    drain(memory.workspace)
+    done = page_of(member.get(memory.address("integrations/")))
+    assert "1 gone" in done
+    assert "Sync and delete" not in done
 
 
 def connector_address(memory: Memory, action: str) -> str:

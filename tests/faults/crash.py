@@ -1,53 +1,29 @@
 """Killing real workers at named points, and bringing the work to its end afterwards."""
 
-import os
-import signal
-import subprocess
-import sys
+from uuid import UUID
 
 from django.db import connection
 
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
-from holamem.environment import PROJECT_DIR
+from tests.faults import child
+from tests.faults.gate_locks import Gate
+from tests.faults.processes import Child, start
 from tests.verification import assert_clean
 from tests.workspaces.memory import drain, unfinished_jobs
 from workspaces.models.tenancy import Workspace
 from workspaces.services.jobs import sweep
 
-WORKER_SECONDS = 120
-
 
 def start_worker(
-    workspace: Workspace, *, fault: str = "", poison: object = None
-) -> subprocess.Popen[bytes]:
+    workspace: Workspace, *, fault: str = "", poison: UUID | None = None, gate: Gate | None = None
+) -> Child:
     """A worker in a process of its own, on the database and the bodies of this test run."""
-    arguments = [str(poison)] if poison else []
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "holamem.settings",
-        "HOLAMEM_FAULT": fault,
-        "HOLAMEM_LOG_LEVEL": "ERROR",
-    }
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.worker", str(workspace.pk), *arguments],
-        env=environment,
-        cwd=PROJECT_DIR,
-        stderr=subprocess.PIPE,
-    )
-
-
-def wait_for(worker: subprocess.Popen[bytes]) -> int:
-    """Its exit code; negative is the signal that ended it."""
-    _, errors = worker.communicate(timeout=WORKER_SECONDS)
-    code = worker.returncode
-    assert code in (0, -signal.SIGKILL), errors.decode()
-    return code
+    return start(child.work_in, workspace.pk, poison, fault=fault, gate=gate)
 
 
 def is_killed_at(workspace: Workspace, fault_point: str, *, occurrence: int = 1) -> bool:
     """Run a worker that is killed there; False when it came to its end without reaching it."""
-    worker = start_worker(workspace, fault=f"{fault_point}:kill@{occurrence}")
-    return wait_for(worker) == -signal.SIGKILL
+    return start_worker(workspace, fault=f"{fault_point}:kill@{occurrence}").is_killed()
 
 
 def expire_leases(workspace: Workspace) -> None:

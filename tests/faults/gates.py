@@ -62,7 +62,7 @@ def run_together(jobs: list[ClaimedJob]) -> None:
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:

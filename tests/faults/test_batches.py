@@ -1,16 +1,13 @@
 """A worker that is killed in the middle of a batch loses nothing and doubles nothing."""
 
-import os
-import signal
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from holamem.database.scope import system_scope
-from holamem.environment import PROJECT_DIR
-from tests.faults.crash import picture, recover, wait_for
+from tests.faults import child
+from tests.faults.crash import picture, recover
+from tests.faults.processes import start
 from tests.faults.test_crash_points import FACTS, receive, small_workspace
 from tests.verification import assert_clean
 from tests.workspaces.memory import drain
@@ -31,19 +28,7 @@ STRUCK = [
 
 
 def killed_at(fault: str) -> bool:
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "holamem.settings",
-        "HOLAMEM_FAULT": fault,
-        "HOLAMEM_LOG_LEVEL": "ERROR",
-    }
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.batch_worker"],
-        env=environment,
-        cwd=PROJECT_DIR,
-        stderr=subprocess.PIPE,
-    )
-    return wait_for(worker) == -signal.SIGKILL
+    return start(child.work, fault=fault).is_killed()
 
 
 def what_was_said(workspace: Workspace) -> dict[str, Any]:

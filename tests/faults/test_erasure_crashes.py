@@ -21,13 +21,11 @@ from workspaces.services.erasure.receipts import receipt
 
 # The request itself runs in the caller's process; the others in the worker's.
 REQUEST_POINTS = [("erase.requested", 1)]
-SAMPLED = [
+SAMPLED = [("erase.after_files", 1)]
+REST = [
     ("erase.late_ones_taken", 1),
     ("erase.after_journal", 1),
-    ("erase.after_files", 1),
     ("erase.after_commit", 1),
-]
-REST = [
     ("erase.taken_up", 1),
     ("erase.after_traces", 1),
     ("erase.before_commit", 1),
@@ -92,7 +90,14 @@ def test_a_request_that_fails_changes_nothing(
     assert_no_trace(word)
 
 
-@pytest.mark.parametrize("at", ["body.before_rename", "leaf.after_file", "seal.after_file"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        pytest.param("body.before_rename", marks=pytest.mark.slow),
+        "leaf.after_file",
+        pytest.param("seal.after_file", marks=pytest.mark.slow),
+    ],
+)
 def test_files_that_a_killed_worker_left_go_with_the_leaf(tenant: Tenant, at: str) -> None:
     """A worker died between a file and its row; the next one wrote the text again."""
     from tests.workspaces.memory import ATLAS_FACTS, principal_of

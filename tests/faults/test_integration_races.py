@@ -3,7 +3,7 @@
 import pytest
 
 from holamem.database.scope import ALL_SCOPES, workspace_scope
-from tests.faults.gates import claim, meet_at, once_at, run_together
+from tests.faults.gates import GATE_SECONDS, claim, meet_at, once_at, run_together
 from tests.verification import assert_clean
 from tests.workspaces.memory import drain, principal_of, remember, unfinished_jobs
 from tests.workspaces.services.test_lineage import LONG, deletion
@@ -127,10 +127,10 @@ def test_the_same_revision_sent_at_once_is_one_event(
         finally:
             connection.close()
 
-    senders = [threading.Thread(target=send) for _ in range(4)]
+    senders = [threading.Thread(target=send, daemon=True) for _ in range(4)]
     for sender in senders:
         sender.start()
     for sender in senders:
-        sender.join()
+        sender.join(GATE_SECONDS)
     assert len(ids) == 4
     assert len({tuple(pair) for pair in ids}) == 1

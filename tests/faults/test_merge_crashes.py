@@ -36,9 +36,7 @@ MERGE_POINTS = [
 UNDO_POINTS = ["move.after_files", "unmerge.before_commit"]
 NAME_POINTS = ["names.read", "names.before_commit"]
 SAMPLED = [
-    pytest.param(
-        at, marks=() if at in ("merge.before_commit", "merge.mentions") else pytest.mark.slow
-    )
+    pytest.param(at, marks=() if at == "merge.before_commit" else pytest.mark.slow)
     for at in MERGE_POINTS
 ]
 POINTS = [(at, 1) for at in (*MERGE_POINTS, *UNDO_POINTS, *NAME_POINTS)]

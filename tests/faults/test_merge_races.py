@@ -68,7 +68,7 @@ def at_once(calls: Sequence[Callable[[], EntityChanged]]) -> list[EntityChanged 
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -116,7 +116,7 @@ def elsewhere(act: Callable[..., None], *arguments: object) -> None:
         finally:
             connection.close()
 
-    other = threading.Thread(target=run)
+    other = threading.Thread(target=run, daemon=True)
     other.start()
     other.join(WAIT_SECONDS)
     assert not other.is_alive()
@@ -144,7 +144,7 @@ def test_a_merge_waits_for_a_leaf_that_is_being_committed(
     gateways: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [write] = claim_events(gateways, draft(FRANKFURT, minutes=50))
-    asked = threading.Thread(target=merge_and_close, args=(gateways,))
+    asked = threading.Thread(target=merge_and_close, args=(gateways,), daemon=True)
 
     def interfere() -> None:
         asked.start()
@@ -217,7 +217,9 @@ def test_a_rename_during_a_refresh_is_not_lost(
 ) -> None:
     rename(gateways, BOREALIS, "Polar gateway")
     refresh = claim(gateways, topic=Job.Topic.ENTITY_NAMES, target_id=entity(gateways, BOREALIS).id)
-    asked = threading.Thread(target=rename_and_close, args=(gateways, "Arctic gateway"))
+    asked = threading.Thread(
+        target=rename_and_close, args=(gateways, "Arctic gateway"), daemon=True
+    )
 
     def interfere() -> None:
         asked.start()
@@ -248,7 +250,7 @@ def test_an_undo_during_a_merge_turns_it_round(
 ) -> None:
     merged = merge(gateways, BOREALIS, ATLAS)
     running = claim(gateways, topic=Job.Topic.ENTITY_MERGE, target_id=last_merge(gateways).id)
-    asked = threading.Thread(target=undo_and_close, args=(gateways, merged))
+    asked = threading.Thread(target=undo_and_close, args=(gateways, merged), daemon=True)
 
     def interfere() -> None:
         asked.start()

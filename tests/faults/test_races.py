@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from holamem.database.scope import ALL_SCOPES, workspace_scope
-from tests.faults.gates import claim, meet_at, once_at, run_together
+from tests.faults.gates import GATE_SECONDS, claim, meet_at, once_at, run_together
 from tests.verification import assert_clean
 from tests.workspaces.memory import (
     ATLAS_FACTS,
@@ -151,11 +151,13 @@ def test_two_batches_with_the_same_items_in_another_order_do_not_wait_for_each_o
         finally:
             connection.close()
 
-    senders = [threading.Thread(target=send, args=(b,)) for b in (drafts, drafts[::-1])]
+    senders = [
+        threading.Thread(target=send, args=(b,), daemon=True) for b in (drafts, drafts[::-1])
+    ]
     for sender in senders:
         sender.start()
     for sender in senders:
-        sender.join()
+        sender.join(GATE_SECONDS)
     first, second = answers
     assert first == second[::-1]
 

@@ -10,12 +10,15 @@ import pytest
 
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.environment import get_environment
+from tests.faults import child
 from tests.faults.crash import expire_leases, is_killed_at, picture, recover
+from tests.faults.processes import start
 from tests.verification import assert_clean
 from tests.workspaces.connectors.folders import MAY, allow, write
 from tests.workspaces.memory import drain, principal_of
 from tests.workspaces.services.test_lineage import LONG, deletion
 from tests.workspaces.services.test_revisions import revision
+from workspaces.connectors import markdown_folder
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.services.intake import receive_events
@@ -29,13 +32,21 @@ from workspaces.services.tenants import create_workspace
 from workspaces.services.worker import run_job
 
 WHERE: dict[str, Any] = {"provider": "files", "account": "notes"}
-POINTS = [("sync.page_ready", 3), ("sync.before_commit", 2), ("sync.after_page", 1)]
-REST = [("sync.page_ready", 1), ("sync.before_commit", 1), ("sync.after_page", 2)]
+SMALL_PAGE = 5
+POINTS = [("sync.before_commit", 2)]
+REST = [
+    ("sync.page_ready", 3),
+    ("sync.after_page", 1),
+    ("sync.page_ready", 1),
+    ("sync.before_commit", 1),
+    ("sync.after_page", 2),
+]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     allow(monkeypatch, str(tmp_path))
+    monkeypatch.setattr(markdown_folder, "PAGE_OBJECTS", SMALL_PAGE)
     notes = tmp_path / "notes"
     notes.mkdir()
     yield notes
@@ -101,15 +112,22 @@ def test_a_pass_that_is_killed_elsewhere_goes_on_as_well(
     assert_goes_on(tenant, folder, at=at, occurrence=occurrence)
 
 
+def work_with_small_pages(workspace_id: UUID) -> None:
+    """Runs in the process that is killed."""
+    markdown_folder.PAGE_OBJECTS = SMALL_PAGE
+    child.work_in(workspace_id)
+
+
 def assert_goes_on(tenant: Tenant, folder: Path, *, at: str, occurrence: int) -> None:
-    for number in range(110):
+    for number in range(SMALL_PAGE * 2 + 1):  # and a bad one: three pages
         write(folder, f"{number:03}.md", f"笔记第 {number} 条。Note number {number}.")
     write(folder, "bad.md", b"\xff")
     clean = connected(tenant, "clean", folder)
     run_pass(ask(clean))
     struck = connected(tenant, "struck", folder)
     job_id = ask(struck)
-    assert is_killed_at(struck, at, occurrence=occurrence), f"{at} was not reached"
+    fault = f"{at}:kill@{occurrence}"
+    assert start(work_with_small_pages, struck.pk, fault=fault).is_killed(), f"{at} was not reached"
     assert get_connector(struck, scopes=None, **WHERE).status == "running"
     expire_leases(struck)
     sweep()

@@ -36,6 +36,13 @@ def test_a_point_acts_from_the_occurrence_that_was_asked_for(fault: pytest.Monke
             faults.point("leaf.after_file")
 
 
+def test_any_point_counts_where_the_name_does_not_matter(fault: pytest.MonkeyPatch) -> None:
+    ask_for(fault, "any:raise@2")
+    faults.point("leaf.after_file")
+    with pytest.raises(faults.InjectedFault, match=r"seal\.after_file"):
+        faults.point("seal.after_file")
+
+
 def test_an_unknown_action_is_refused() -> None:
     with pytest.raises(ValueError, match="knows kill, raise, sleep"):
         faults.parse_fault("leaf.after_file:explode")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holamem.errors import StorageFull
 from workspaces import bodies
 from workspaces.bodies import (
     BodyCorrupt,
@@ -62,7 +63,7 @@ def test_a_failed_write_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(bodies.os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageFull):
         write_body("bodies/full/new.md", front_matter=HEAD, markdown="x")
     monkeypatch.undo()
     folder = on_disk("bodies/full")
@@ -116,7 +117,7 @@ def test_a_full_disk_in_the_middle_leaves_none_of_the_bodies(
         real(descriptor)
 
     monkeypatch.setattr(bodies.os, "fsync", full_after_two)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageFull):
         save_bodies({f"bodies/half/way/{n}.md": b"x" for n in range(5)})
     monkeypatch.undo()
     assert list(on_disk("bodies/half/way").iterdir()) == []

@@ -86,6 +86,10 @@ class ApiView(APIView):
         self.body_sha256 = body.sha256
         return validated(self.bodies[str(request.method)], body.data)
 
+    def read_optional_body(self, request: Request) -> dict[str, Any]:
+        """The same where nothing at all is as good as `{}`."""
+        return validated(self.bodies[str(request.method)], read_json(request, optional=True).data)
+
     def read_no_body(self, request: Request) -> None:
         """For actions that take none; `{}` is as good as nothing."""
         validated(QuerySerializer, read_json(request, optional=True).data)

@@ -107,7 +107,7 @@ class LeafCorrectView(LeafChangeView):
         "leaves_correct",
         summary="Correct a leaf",
         answers={200: CorrectedSerializer},
-        problems=(404, 409, 413, 415),
+        problems=(404, 409, 413, 415, 507),
     )
     def post(self, request: Request, ws: str, leaf_id: UUID) -> Response:
         """A new leaf with this text supersedes the old one, which stays as history.
@@ -170,7 +170,7 @@ class LeafMoveView(LeafChangeView):
         "leaves_move",
         summary="Move a leaf to another tree",
         answers={200: MovedSerializer},
-        problems=(404, 409, 413, 415),
+        problems=(404, 409, 413, 415, 507),
     )
     def post(self, request: Request, ws: str, leaf_id: UUID) -> Response:
         """A new leaf under the named entity, known or new; the old one is inactive from then on."""
@@ -218,7 +218,7 @@ class AuditUndoView(WorkspaceView):
         "audit_undo",
         summary="Undo a change",
         answers={200: UndoneSerializer},
-        problems=(404, 409),
+        problems=(404, 409, 507),
     )
     def post(self, request: Request, ws: str, audit_id: UUID) -> Response:
         """Takes one change back. A 409 when it was undone before, or when what it changed has

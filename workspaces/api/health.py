@@ -2,25 +2,26 @@
 
 import logging
 import os
-import shutil
 from collections.abc import Callable
 from functools import cache
 
 from django.core.files.storage import storages
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from holamem.database.schema import schema_fault
 from holamem.errors import HolamemError
 from holamem.providers.registry import embedder
 from workspaces.index.embedding import current_model
-from workspaces.services.status import oldest_due_seconds
+from workspaces.services.status import oldest_due_seconds, waits_for_storage
 
 logger = logging.getLogger(__name__)
 
 QUEUE_AGE_SECONDS = 900  # work that is due but waits longer means that no worker runs
 FREE_BYTES = 64 * 1024 * 1024
+FREE_FILES = 1000  # a disk may run out of them first
 
 Check = Callable[[], bool]
 
@@ -67,20 +68,34 @@ _migrated = False
 
 
 def migrations_are_applied() -> bool:
-    """Remembered once true: a running process never loses a migration."""
+    """All of ours and none of a newer release. Remembered once true: none is ever taken back."""
     global _migrated
-    if not _migrated:
-        executor = MigrationExecutor(connection)
-        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    try:
+        _migrated = _migrated or (not schema_fault(connection) and not _waiting_migrations())
+    except ProgrammingError:  # the right to read the list is given by the end of `migrate`
+        return False
     return _migrated
 
 
+def _waiting_migrations() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def body_store_takes_files() -> bool:
+    return body_store_is_writable() and not waits_for_storage()
+
+
 def body_store_is_writable() -> bool:
+    """By its rights and its room; whether it keeps what is written shows only in the work."""
     folder = storages["bodies"].path("")
     nearest = folder
     while not os.path.exists(nearest):  # made with the first body
         nearest = os.path.dirname(nearest)
-    return os.access(nearest, os.W_OK | os.X_OK) and shutil.disk_usage(nearest).free > FREE_BYTES
+    disk = os.statvfs(nearest)
+    has_files = disk.f_files == 0 or disk.f_favail > FREE_FILES  # some file systems count none
+    has_room = disk.f_bavail * disk.f_frsize > FREE_BYTES and has_files
+    return os.access(nearest, os.W_OK | os.X_OK) and has_room
 
 
 def queue_keeps_up() -> bool:
@@ -96,7 +111,7 @@ def embedding_model_loads() -> bool:
 CHECKS: dict[str, Check] = {
     "database": database_answers,
     "migrations": migrations_are_applied,
-    "body_store": body_store_is_writable,
+    "body_store": body_store_takes_files,
     "queue_age": queue_keeps_up,
     "embedding_model": embedding_model_loads,
 }

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from holamem.http.fields import (
     NameField,
     ObjectField,
+    StrictBooleanField,
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
@@ -75,6 +76,13 @@ class SyncProgressSerializer(serializers.Serializer[Any]):
     changed = serializers.IntegerField(default=0)
     deleted = serializers.IntegerField(default=0)
     failed = serializers.IntegerField(default=0)
+    held_deletions = serializers.IntegerField(
+        default=0,
+        help_text=(
+            "Gone at the source, and kept here until a `sync` says `allow_deletions`: the source"
+            " looks emptied."
+        ),
+    )
     total = serializers.IntegerField(
         default=None, allow_null=True, help_text="Null while it is not known."
     )
@@ -101,6 +109,13 @@ class IntegrationSerializer(serializers.Serializer[Any]):
 
     def get_tree_key(self, connector: Connector) -> str:
         return f"{connector.provider}:{connector.account}"
+
+
+class SyncSerializer(StrictSerializer):
+    allow_deletions = StrictBooleanField(
+        required=False,
+        help_text="Delete here what is gone at the source, even where the source looks emptied.",
+    )
 
 
 class SyncQueuedSerializer(serializers.Serializer[Any]):
@@ -179,24 +194,29 @@ class IntegrationView(WorkspaceView):
 
 
 class IntegrationSyncView(WorkspaceView):
+    bodies = {"POST": SyncSerializer}
+
     @operation(
         "integrations_sync",
         summary="Read an outside system again",
         answers={202: SyncQueuedSerializer},
-        problems=(404, 409),
+        problems=(404, 409, 413, 415),
     )
     def post(self, request: Request, ws: str, provider: str, account: str) -> Response:
         """Queue a pass: what changed becomes events, what is gone becomes inactive.
 
-        One pass at a time; one that waits already is answered with its job.
+        One pass at a time; one that waits already is answered with its job. A source that looks
+        emptied is not believed: the pass fails, says so, and deletes nothing, until somebody asks
+        with `allow_deletions`.
         """
         get_connector(self.workspace, scopes=self.change_scopes, provider=provider, account=account)
-        self.read_no_body(request)
+        body = self.read_optional_body(request)
         requested = request_sync(
             self.workspace,
             principal=self.principal,
             scopes=self.change_scopes,
             provider=provider,
             account=account,
+            allow_deletions=body.get("allow_deletions", False),
         )
         return Response(SyncQueuedSerializer(requested).data, status=202)

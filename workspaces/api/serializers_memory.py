@@ -105,7 +105,8 @@ class NodeSerializer(serializers.Serializer[Any]):
     summary = serializers.CharField()
     body = serializers.CharField(allow_null=True)
     body_problem = serializers.CharField(
-        help_text="Why there is no body: forgotten, withheld, body_missing, body_corrupt; else empty."
+        help_text="Why there is no body: forgotten, withheld, body_missing, body_corrupt or, while "
+        "the disk does not give it, storage_unavailable; else empty."
     )
     body_sha256 = serializers.CharField(source="hashes.body_sha256")
     labels = serializers.ListField(child=serializers.CharField())

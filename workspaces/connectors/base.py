@@ -11,11 +11,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Protocol
 
+from holamem.errors import Conflict
 from holamem.text.normalise import find_forbidden, is_blank
 from holamem.text.secrets import mask_secrets
 
 NAME_CHARACTERS = 300  # what an event's external id holds
 TEXT_BYTES = 1_000_000  # what an event's text may have
+FEW_DELETIONS = 9  # so many are never held, unless nothing at all is left
+USUAL_SHARE = 0.5
 TEXT_PROBLEMS = {
     "null_character": "The text holds a null character.",
     "lone_surrogate": "The text is not UTF-8.",
@@ -80,6 +83,7 @@ class Scan:
     """One pass. `known` holds the marks of the objects that were there the last time.
 
     `zone` is that of the workspace, for times that name none; `tenant` is a slug.
+    `allow_deletions`: a person said that what is gone at the source is meant to be gone.
     """
 
     settings: Mapping[str, Any]
@@ -87,6 +91,31 @@ class Scan:
     zone: tzinfo
     cursor: Mapping[str, Any] = field(default_factory=dict)
     known: Mapping[str, str] = field(default_factory=dict)
+    allow_deletions: bool = False
+
+
+class DeletionsHeld(Conflict):
+    """A source that looks emptied: nothing was deleted, and somebody has to say whether it is so."""
+
+    code = "deletions_held"
+
+    def __init__(self, *, gone: int, known: int) -> None:
+        super().__init__(
+            f"{gone} of {known} objects are gone at the source. None was deleted here: sync again"
+            " with allow_deletions if they are meant to be gone.",
+            detail={"gone": gone, "known": known},
+        )
+
+
+def hold_deletions(scan: Scan, *, gone: int, is_empty: bool) -> None:
+    """Before the first deletion of a pass. Raises DeletionsHeld for what looks like an accident.
+
+    A folder that is not mounted is an empty one; half of many objects do not go unnoticed.
+    """
+    known = len(scan.known)
+    is_unlikely = is_empty or (gone > FEW_DELETIONS and gone > known * USUAL_SHARE)
+    if gone and is_unlikely and not scan.allow_deletions:
+        raise DeletionsHeld(gone=gone, known=known)
 
 
 def problem_of(item: Item) -> str | None:
@@ -116,4 +145,5 @@ class ConnectorKind(Protocol):
         """Pages in order, the last one with an empty cursor.
 
         Raises Unavailable when the source as a whole cannot be read: then nothing was deleted.
+        Calls `hold_deletions` before the first page that has any.
         """

@@ -45,6 +45,10 @@ class Listing:
     files: list[Entry] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.files and not self.unread
+
     def hides(self, path: str) -> bool:
         """Whether the file may still be there although it is not listed."""
         return any(path == name or path.startswith(f"{name}/") for name in self.unread)

@@ -18,6 +18,7 @@ from workspaces.connectors.base import (
     Page,
     Progress,
     Scan,
+    hold_deletions,
     problem_of,
 )
 from workspaces.connectors.folder_files import (
@@ -66,9 +67,13 @@ class MarkdownFolder:
 
 @dataclass(slots=True)
 class _Draft:
-    """A page being filled. `size` counts bytes of text, `waiting` files since the last page."""
+    """A page being filled. `size` counts bytes of text, `waiting` files since the last page.
+
+    `emptied` is of the whole pass: files that say nothing any more.
+    """
 
     progress: Progress
+    emptied: list[str] = field(default_factory=list)
     size: int = 0
     waiting: int = 0
     items: list[Item] = field(default_factory=list)
@@ -100,6 +105,9 @@ class _Draft:
         is_large = objects >= PAGE_OBJECTS or self.size >= PAGE_BYTES
         return is_large or self.waiting >= SEEN_FILES
 
+    def following(self) -> "_Draft":
+        return _Draft(self.progress, self.emptied)
+
     def page(self, *, is_last: bool = False) -> Page:
         kept = {"changed": self.progress.changed, "deleted": self.progress.deleted}
         return Page(
@@ -117,8 +125,13 @@ class _Draft:
 
 
 def _pages(folder_fd: int, *, scan: Scan) -> Iterator[Page]:
-    """A pass that was cut off looks at every file again, which is quick, and counts on."""
+    """A pass that was cut off looks at every file again, which is quick, and counts on.
+
+    Deletions come last, when all of them are known.
+    """
     listing = list_files(folder_fd)
+    missing = _gone(listing, known=scan.known)
+    hold_deletions(scan, gone=len(missing), is_empty=listing.is_empty)
     draft = _Draft(
         Progress(
             changed=int(scan.cursor.get("changed", 0)),
@@ -131,17 +144,19 @@ def _pages(folder_fd: int, *, scan: Scan) -> Iterator[Page]:
         draft.add(Failure(_shown(path), reason))
         if draft.is_full:
             yield draft.page()
-            draft = _Draft(draft.progress)
+            draft = draft.following()
     for entry in listing.files:
         _look_at(folder_fd, entry=entry, scan=scan, draft=draft)
         if draft.is_full:
             yield draft.page()
-            draft = _Draft(draft.progress)
-    for path in _gone(listing, known=scan.known):
+            draft = draft.following()
+    gone = sorted([*missing, *draft.emptied])
+    hold_deletions(scan, gone=len(gone), is_empty=listing.is_empty)
+    for path in gone:
         draft.remove(path)
         if draft.is_full:
             yield draft.page()
-            draft = _Draft(draft.progress)
+            draft = draft.following()
     yield draft.page(is_last=True)
 
 
@@ -167,7 +182,7 @@ def _look_at(folder_fd: int, *, entry: Entry, scan: Scan, draft: _Draft) -> None
         problem = problem_of(item)
         draft.add(item if problem is None else Failure(_shown(entry.path), problem))
     elif known is not None:
-        draft.remove(entry.path)  # an emptied file says nothing any more
+        draft.emptied.append(entry.path)  # it says nothing any more
 
 
 def _read_item(folder_fd: int, *, path: str, scan: Scan) -> Item:

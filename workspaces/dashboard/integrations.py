@@ -86,22 +86,25 @@ def add(request: HttpRequest, place: Place) -> HttpResponse:
     return redirect(place.address("dashboard_integrations"))
 
 
-def _sync(place: Place, *, provider: str, account: str) -> None:
+def _sync(place: Place, *, provider: str, account: str, allow_deletions: bool = False) -> None:
     request_sync(
         place.workspace,
         principal=place.principal,
         scopes=place.scopes,
         provider=provider,
         account=account,
+        allow_deletions=allow_deletions,
     )
 
 
 @require_POST
 @workspace_page
 def sync(request: HttpRequest, place: Place, connector_id: UUID) -> HttpResponse:
+    """With `allow_deletions` the person says that what is gone is meant to be gone."""
     row = _row(place, connector_id)
+    confirmed = request.POST.get("allow_deletions") == "yes"
     try:
-        _sync(place, provider=row.provider, account=row.account)
+        _sync(place, provider=row.provider, account=row.account, allow_deletions=confirmed)
     except HolamemError as error:
         refused(request, error)
     else:

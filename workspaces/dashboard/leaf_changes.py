@@ -1,14 +1,16 @@
 """What a person may do to one leaf: correct, move, forget and restore it."""
 
 from collections.abc import Callable
+from functools import wraps
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from holamem.errors import HolamemError
+from holamem.errors import HolamemError, NotFound
 from workspaces.dashboard.changing import (
     first_problem,
     reason_of,
@@ -24,14 +26,34 @@ from workspaces.dashboard.trees import show_node
 from workspaces.services.corrections.changes import Changed, Moved
 from workspaces.services.corrections.correct import correct_leaf
 from workspaces.services.corrections.forget import forget_leaf, restore_leaf
+from workspaces.services.corrections.leaf_state import is_erased
 from workspaces.services.corrections.move import move_leaf
 from workspaces.services.entity_view import named_entity
 from workspaces.services.leaf_options import leaf_options
 from workspaces.services.placement import NewEntityPlan
 
+LeafView = Callable[..., HttpResponse]
+
+
+def tells_of_erasure(view: LeafView) -> LeafView:
+    """A leaf that was erased since its page was opened: said above its receipt, not a bare 404."""
+
+    @wraps(view)
+    def told_of(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+        try:
+            return view(request, place, node_id)
+        except NotFound:
+            if not is_erased(place.workspace, scopes=place.scopes, leaf_id=node_id):
+                raise
+        messages.error(request, _("This leaf was erased meanwhile. Nothing was changed."))
+        return redirect(place.address("dashboard_node", node_id))
+
+    return told_of
+
 
 @require_POST
 @workspace_page
+@tells_of_erasure
 def correct(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     """What was typed is shown again when it is refused."""
     place.require_write()
@@ -57,6 +79,7 @@ def correct(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
 
 @require_POST
 @workspace_page
+@tells_of_erasure
 def move(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     place.require_write()
     form = MoveForm(request.POST)
@@ -105,6 +128,7 @@ def _typed_move(request: HttpRequest, problem: str) -> Typed:
 
 @require_POST
 @workspace_page
+@tells_of_erasure
 def forget(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     words = _("The leaf is forgotten. Agents no longer find it.")
     return _change(request, place, node_id, forget_leaf, words)
@@ -112,6 +136,7 @@ def forget(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
 
 @require_POST
 @workspace_page
+@tells_of_erasure
 def restore(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     return _change(request, place, node_id, restore_leaf, _("The leaf is restored."))
 

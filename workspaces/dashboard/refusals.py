@@ -25,6 +25,11 @@ SENTENCES = frozenset(
         gettext_noop("This leaf is in that tree already."),
         gettext_noop("This leaf belongs to its source: change it there, or forget it here."),
         gettext_noop("This text was recalled from memory."),
+        gettext_noop(
+            "This leaf was deleted at its source; it comes back when the source has it again."
+        ),
+        gettext_noop("The source of this leaf no longer says it."),
+        gettext_noop("A name must not hold a secret."),
         gettext_noop("The text is blank."),
         gettext_noop("This cannot be the name of an entity."),
         gettext_noop("There is no such entity."),
@@ -47,6 +52,8 @@ SENTENCES = frozenset(
         gettext_noop("The folder is under no root that HOLAMEM_CONNECTOR_ROOTS names."),
         gettext_noop("Minutes, up to a month, are expected."),
         gettext_noop("This cannot be the name of a provider."),
+        gettext_noop("The disk of the body store is full."),
+        gettext_noop("The body store does not take or give files now."),
     }
 )
 BY_CODE = {

@@ -9,7 +9,8 @@ from pgvector import HalfVector
 from holamem.database.statements import Statement, run_together
 from holamem.ids import new_id
 from holamem.text.segment import terms_with_positions, to_tsvector_literal
-from workspaces.models.index import EmbeddingModel, LexemeEntry
+from workspaces.index.markers import markers_of
+from workspaces.models.index import EmbeddingModel
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, SummaryNode
 
@@ -59,10 +60,12 @@ def put_leaf_lexemes(
 def leaf_lexemes_statement(
     workspace: Workspace, *, leaf: SourceLeaf, text: str, entity_names: Sequence[str]
 ) -> Statement:
-    text = leaf_search_text(
+    searched = leaf_search_text(
         text=text, actor=leaf.actor, entity_names=entity_names, day=leaf.observed_at
     )
-    return _lexemes_statement(workspace, node=leaf, kind="leaf", text=text)
+    return _lexemes_statement(
+        workspace, node=leaf, kind="leaf", text=searched, markers=markers_of(text)
+    )
 
 
 def put_summary_lexemes(workspace: Workspace, *, node: SummaryNode, text: str) -> None:
@@ -74,11 +77,17 @@ def summary_lexemes_statement(workspace: Workspace, *, node: SummaryNode, text: 
 
 
 def _lexemes_statement(
-    workspace: Workspace, *, node: SourceLeaf | SummaryNode, kind: str, text: str
+    workspace: Workspace,
+    *,
+    node: SourceLeaf | SummaryNode,
+    kind: str,
+    text: str,
+    markers: Sequence[str] = (),
 ) -> Statement:
     """The literal carries positions (term frequencies), which no ORM expression can build."""
     terms = terms_with_positions(text)
-    literal = to_tsvector_literal(terms, extra=[scope_lexeme(workspace.pk, node.scope_id)])
+    scope = scope_lexeme(workspace.pk, node.scope_id)
+    literal = to_tsvector_literal(terms, extra=[scope, *markers])
     return Statement(
         "INSERT INTO workspaces_lexemeentry (id, workspace_id, scope_id, node_id, tree_id,"
         " kind, status, length, lexemes)"
@@ -144,12 +153,27 @@ def vector_statement(
 def set_entry_status(workspace: Workspace, *, node_ids: Iterable[UUID], status: str) -> None:
     """Mirror a node's new status, so that search needs no join to filter by it."""
     ids = list(node_ids)
-    workspace.vector_entries.filter(node_id__in=ids).update(status=status)
-    workspace.lexeme_entries.filter(node_id__in=ids).update(status=status)
+    if ids:
+        values = [str(status), workspace.pk, ids]
+        run_together([Statement(sql, values) for sql in _SET_STATUS])
 
 
 def drop_entries(workspace: Workspace, *, node_ids: Iterable[UUID]) -> None:
     """Remove nodes from search."""
+    run_together(drop_statements(workspace, node_ids=node_ids))
+
+
+def drop_statements(workspace: Workspace, *, node_ids: Iterable[UUID]) -> list[Statement]:
     ids = list(node_ids)
-    workspace.vector_entries.filter(node_id__in=ids).delete()
-    LexemeEntry.objects.filter(workspace=workspace, node_id__in=ids).delete()
+    return [Statement(sql, [workspace.pk, ids]) for sql in _DROP] if ids else []
+
+
+_ENTRIES = ("workspaces_vectorentry", "workspaces_lexemeentry")
+_SET_STATUS = [
+    f"UPDATE {table} SET status = %s WHERE workspace_id = %s AND node_id = ANY(%s::uuid[])"  # noqa: S608 - names
+    for table in _ENTRIES
+]
+_DROP = [
+    f"DELETE FROM {table} WHERE workspace_id = %s AND node_id = ANY(%s::uuid[])"  # noqa: S608 - names
+    for table in _ENTRIES
+]

@@ -15,12 +15,18 @@ from holamem.database.prepared import fetch_rows
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.text.tsvector import frequencies, to_tsquery_literal
 from workspaces.index.entries import scope_lexeme
+from workspaces.index.markers import ASKS, NAMES_TIME
 from workspaces.index.search_sql import Shape, build_statement
 from workspaces.models.tenancy import Workspace
 
 # 2 x (110 + 50) candidates at most: the bound of the design is 320.
 LEAF_LIMIT = 110
 SUMMARY_LIMIT = 50
+# With the turns before and after each leaf: 2 x (50 + 10) and these. On the measured
+# conversations 96 % of the evidence is among them, of twice 110 without neighbours 94 %.
+LEAF_LIMIT_WITH_NEIGHBOURS = 50
+SUMMARY_LIMIT_WITH_NEIGHBOURS = 10
+NEIGHBOUR_LIMIT = 200
 # Very long questions: terms beyond this many add cost and hardly change the ranking.
 MAX_TERMS = 64
 TERM_COUNTS = (0, 4, 8, 16, 32, MAX_TERMS)
@@ -65,6 +71,7 @@ class SearchInput:
     """`terms` as `query_terms` makes them; `vectors` are questions of the model's dimension.
 
     Without vectors the search is by words only, without terms by vectors only.
+    `neighbour_limit`: so many leaves that stand beside the found ones in their session come too.
     """
 
     terms: tuple[str, ...]
@@ -72,6 +79,7 @@ class SearchInput:
     model_name: str
     leaf_limit: int = LEAF_LIMIT
     summary_limit: int = SUMMARY_LIMIT
+    neighbour_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,7 @@ class FoundNode:
     `term_counts` follows `SearchInput.terms`, `cosines` follows `vectors` (None: no vector
     yet). `start` and `end` are the observed time of a leaf, the range of a summary.
     `previous_event_id` and `next_event_id` are its neighbours in the session's order.
+    `asks`: a leaf that ends in a question; `names_time`: one that says when.
     """
 
     node_id: UUID
@@ -102,6 +111,8 @@ class FoundNode:
     event_id: UUID | None
     previous_event_id: UUID | None
     next_event_id: UUID | None
+    asks: bool
+    names_time: bool
     term_counts: tuple[int, ...]
     cosines: tuple[float | None, ...]
     entity_ids: tuple[UUID, ...]
@@ -132,6 +143,7 @@ def search_nodes(
         terms=len(_padded(terms)),
         vectors=len(search.vectors),
         by_scope=not isinstance(scopes, str),
+        neighbours=search.neighbour_limit > 0 and where.leaves,
     )
     values = _values(workspace, scopes=scopes, search=search, where=where)
     with workspace_scope(workspace, scopes):
@@ -148,7 +160,10 @@ def _values(
         "statuses": where.leaf_statuses,
         "leaf_limit": search.leaf_limit if where.leaves else 0,
         "summary_limit": search.summary_limit if where.summaries else 0,
+        "neighbour_limit": search.neighbour_limit,
         "model": search.model_name,
+        "asks": to_tsquery_literal([ASKS]),
+        "names_time": to_tsquery_literal([NAMES_TIME]),
         **_filter_values(where),
     }
     terms = search.terms[:MAX_TERMS]

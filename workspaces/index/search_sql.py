@@ -17,6 +17,7 @@ class Shape:
     terms: int
     vectors: int
     by_scope: bool
+    neighbours: bool = False
 
     @property
     def scope(self) -> str:
@@ -37,11 +38,45 @@ def build_statement(shape: Shape, *, where: "NodeFilter") -> str:
     ]
     arms = (["lexical"] if shape.terms else []) + [f"nearest_{i}" for i in range(shape.vectors)]
     chosen = " UNION ".join(f"SELECT node_id FROM {arm}" for arm in arms)
-    parts.append(f"chosen AS ({chosen or _NO_NODE})")
+    parts.append(f"found AS MATERIALIZED ({chosen or _NO_NODE})")
+    if shape.neighbours:
+        parts.append(_beside(where=where, scope=shape.scope))
+    parts.append(f"chosen AS ({_CHOSEN_BESIDE if shape.neighbours else _CHOSEN})")
     return "WITH " + ",\n".join(parts) + _answer(shape)
 
 
 _NO_NODE = "SELECT NULL::uuid AS node_id WHERE false"
+_CHOSEN = "SELECT node_id FROM found"
+_CHOSEN_BESIDE = "SELECT node_id FROM found UNION SELECT node_id FROM beside"
+
+# The events before and after that of a leaf `l`, whose chunk is `k`, in their session.
+_BEFORE_AND_AFTER = """
+  LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
+        WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
+          AND l.session_ref <> '' AND p.id < k.event_id ORDER BY p.id DESC LIMIT 1) before ON true
+  LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
+        WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
+          AND l.session_ref <> '' AND p.id > k.event_id ORDER BY p.id LIMIT 1) after ON true"""
+
+
+def _beside(*, where: "NodeFilter", scope: str) -> str:
+    """Leaves of the turns around the found leaves, inside the same filters."""
+    return f"""
+around AS MATERIALIZED (
+  SELECT before.id AS before_id, after.id AS after_id
+    FROM found f
+    JOIN workspaces_sourceleaf l ON l.workspace_id = %(workspace)s AND l.id = f.node_id
+    JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.id = l.chunk_id
+    {_BEFORE_AND_AFTER}),
+beside AS (
+  SELECT n.id AS node_id
+    FROM (SELECT before_id AS event_id FROM around UNION SELECT after_id FROM around) turn
+    JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.event_id = turn.event_id
+    JOIN workspaces_sourceleaf n ON n.workspace_id = %(workspace)s AND n.chunk_id = k.id
+    JOIN workspaces_lexemeentry e ON e.workspace_id = %(workspace)s AND e.node_id = n.id
+         {scope.format("e")}
+   WHERE {_leaf_condition("e", where)}
+   ORDER BY n.id LIMIT %(neighbour_limit)s)"""
 
 
 def _statistics(scope: str) -> str:
@@ -219,6 +254,8 @@ SELECT s.documents::int, s.pending, s.mean_length, {frequencies} AS document_fre
        coalesce(l.session_ref, '') AS session_ref, coalesce(l.confidence, 1) AS confidence,
        coalesce(l.fingerprint, '') AS fingerprint, coalesce(n.height, 0) AS height,
        k.event_id, before.id AS previous_event_id, after.id AS next_event_id,
+       coalesce(e.lexemes @@ %(asks)s::tsquery, false) AS asks,
+       coalesce(e.lexemes @@ %(names_time)s::tsquery, false) AS names_time,
        CASE WHEN {matches} THEN e.lexemes::text END AS lexemes,
        CASE WHEN v.id IS NULL THEN NULL ELSE ARRAY[{cosines}]::float8[] END AS cosines,
        CASE WHEN l.entity_id IS NULL THEN others.ids ELSE l.entity_id || others.ids END
@@ -230,13 +267,7 @@ SELECT s.documents::int, s.pending, s.mean_length, {frequencies} AS document_fre
   LEFT JOIN workspaces_lexemeentry e ON e.workspace_id = %(workspace)s AND e.node_id = c.node_id
   LEFT JOIN workspaces_vectorentry v ON v.workspace_id = %(workspace)s AND v.node_id = c.node_id
         AND {_of_model("v")}
-  LEFT JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.id = l.chunk_id
-  LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
-        WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
-          AND l.session_ref <> '' AND p.id < k.event_id ORDER BY p.id DESC LIMIT 1) before ON true
-  LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
-        WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
-          AND l.session_ref <> '' AND p.id > k.event_id ORDER BY p.id LIMIT 1) after ON true
+  LEFT JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.id = l.chunk_id{_BEFORE_AND_AFTER}
   LEFT JOIN (SELECT x.leaf_id, array_agg(x.entity_id ORDER BY x.id) AS ids
                FROM workspaces_leafentity x
               WHERE x.workspace_id = %(workspace)s AND x.leaf_id IN (SELECT node_id FROM chosen)

@@ -58,11 +58,12 @@ class EntityCandidate:
 
 @dataclass(frozen=True, slots=True)
 class NewEntity:
-    """`evidence` is a literal span of the chunk."""
+    """`evidence` is a literal span of the chunk; `aliases` are relations that it tells."""
 
     type: str
     name: str
     evidence: str
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class Cues:
     remember: Pattern
 
     decided: Pattern
+    arranged: Pattern
     undecided: Pattern
     standing: Pattern
     preference: Pattern

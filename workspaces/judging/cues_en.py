@@ -39,11 +39,23 @@ _BOT_DID = words(
     "ran sent wrote built set made did put shut took began rebuilt reran saw found got read brought "
     "gave left kept held drew chose cut rewrote undid swapped forwarded backed rolled"
 )
+# What somebody did; not what they felt, thought or wished.
+_DID = words(
+    "made built took wrote drew painted designed knitted sewed baked cooked planted ran swam hiked "
+    "climbed rode drove flew taught learned passed failed founded organised organized hosted gave "
+    "led coached performed published recorded donated volunteered raised read finished"
+)
+# An event of one's own on a day that is named is more than a wish.
+_ARRANGING = (
+    r"(?:i|we)(?:'m|'re| am| are) (?:having an?|hosting|holding|organi[sz]ing|putting together|giving an?"
+    r"|getting married|moving|opening|launching|performing|starting (?:an?|at|my))"
+)
+_SET_DAY = rf"{_DATE}|\bnext (?:week|month|year|spring|summer|autumn|fall|winter)\b"
 
 ENGLISH = Cues(
     opening=compiled(
         r"^(?:(?:hi|hey+|hello|yo|good (?:morning|afternoon|evening|day|night)|morning|greetings|welcome back"
-        r"|well|so|ok(?:ay)?|oh|ah|hm+|um+|uh|wow|yeah|yes|yep|no|nope|sure|right|thanks|thank you|btw"
+        r"|well|so|ok(?:ay)?|oh|ah|aw+|hm+|um+|uh|wow|w(?:h?oa|oa)h?|yay|omg|gosh|yeah|yes|yep|no|nope|sure|right|thanks|thank you|btw"
         r"|by the way|anyway|also|and|but|great|cool|nice|fyi|actually|alright|(?:just )?(?:a )?(?:quick )?heads[- ]?up|quick (?:note|update))\b"
         r"(?: (?:there|again|all|everyone|team|mel|folks|guys|so much|a lot))?[\s,!.:;–—-]*)+"
     ),
@@ -70,10 +82,10 @@ ENGLISH = Cues(
         r"|congrat\w*|happy (?:birthday|friday|monday|new year|holidays)|talk (?:soon|later)|well done|good (?:job|work)|great (?:job|work)"
         r"|(?:it's|it is|been) (?:raining|snowing|sunny|hot|cold|freezing|friday|monday)|(?:the|this|such) (?:weather|traffic|rain|heat)"
         r"|coffee (?:time|first)|(?:that's|that is) (?:it|all) (?:for|from)|gotta (?:go|run)|back to work|fingers crossed|no worries"
-        r"|you (?:are|'re) (?:right|a star|the best|welcome|awesome|amazing|great|funny|so)|proud of you|sorry (?:about|for|to)|kind words|means? (?:a lot|so much|the world)|(?:totally|completely|absolutely|100%|couldn't|can't|don't) agree|(?:so |really |super )?glad (?:you|to|that you|your)|here for you"
+        r"|you (?:are|'re) (?:right|a star|the best|welcome|awesome|amazing|great|funny|so)|proud of you|sorry (?:about|for|to)|kind words|means? (?:a lot|so much|the world)|(?:totally|completely|absolutely|100%|couldn't|can't|don't) agree|(?:so |really |super )?glad (?:you|to|that you|your)|here for you|time flies|(?:make|makes|made) it (?:all )?worth (?:it|while)|we got this"
         r"|(?:grateful|thankful|lucky) (?:for|to have) (?:you|your|the|all|such|everyone|this|it))\b"
         r"|^(?:that|this|it|those|these|sounds|looks|what an?|how|such an?)(?:'s| is| was| are| were)?\s?(?:so |really |very |just |pretty |a |an |not )*"
-        rf"(?:{_PRAISE}|like)\b[^:]{{0,60}}$"
+        rf"(?:{_PRAISE}|like)\b[^:]{{0,60}}$|^we can (?:do|make|tackle|handle|face|get)\b|^we all (?:have|need|deserve|want) (?:our|to|some|a)\b"
     ),
     plan=compiled(
         rf"\b(?:i|we)(?:'ll| will| shall)(?: also| then| probably| just| definitely)? (?!never|not be|always|only)(?:{_TENTATIVE})\b"
@@ -82,7 +94,7 @@ ENGLISH = Cues(
         r"|\b(?:i|we) (?:(?:really|also|just|still|kind of|do|currently) )*(?:plan(?! [a-z]+ (?:is|was)\b)|(?:want|need|hope|wish|intend|mean|aim|got|have) to\b"
         r"|hope|might|may|could|should|would|guess|suppose|suspect|wonder|feel like|can try|think (?:i|we|about|of|that we|maybe|it))"
         r"|\b(?:i|we)'d (?:love|like|rather|better|prefer to)\b|^(?:gonna|wanna|gotta|planning|hoping|thinking|trying) "
-        r"|\blet's\b|\blet us\b|\blet me\b|\b(?:some ?day|one day|eventually|at some point|sooner or later)\b|\bmy (?:plan|goal|hope|dream|idea|intention) is\b"
+        r"|\b(?:i|we)'ll do (?:my|our) best\b|\blet's\b|\blet us\b|\blet me\b|\b(?:some ?day|one day|eventually|at some point|sooner or later)\b|\bmy (?:plan|goal|hope|dream|idea|intention) is\b"
         r"|\b(?:can't wait|keen to|on my to-?do|if there is time|if i (?:find|get|have) (?:the )?time)\b"
     ),
     hypothetical=compiled(
@@ -103,24 +115,26 @@ ENGLISH = Cues(
         r"|moved (?:to|from)|will (?:move|start|end|launch|take place|be held|begin|open|close|go live|happen|replace|retire) (?:\w+ ){0,4}(?:on|at|from|in|by|to)"
         r"|(?:is|are) due (?:on|by)|effective (?:from|on|as of)|as of|from now on|no longer|not any ?more|we (?:chose|picked|went with|settled))\b"
     ),
+    arranged=compiled(rf"\b{_ARRANGING}\b(?=.*(?:{_SET_DAY}))|(?:{_SET_DAY}),? {_ARRANGING}\b"),
     undecided=compiled(
         r"\b(?:not (?:yet )?(?:decided|agreed|sure|settled)|undecided|(?:haven't|hasn't|have not|has not|didn't|did not|never|yet to) (?:yet )?(?:decided?|agreed?|settled?)"
         r"|before we decide|until we decide|to be decided|tbd)\b"
     ),
     standing=compiled(
-        r"^(?:if|when|whenever|before|after|unless) [^,]+, |\b(?:always|never|every|each|must|only|by default|from now on|no one|nobody|policy|rule|not allowed|forbidden|required|requires?|at most|at least"
+        r"^(?:if|when|whenever|before|after|unless) [^,]+, |\b(?:(?<!not )always|never|every|each(?! other)|must|only|by default|from now on|no one|nobody|policy|rule|not allowed|forbidden|required|requires?|at most|at least"
         r"|in charge of|responsible for|deadline|convention)\b"
     ),
     preference=compiled(
-        r"\b(?:i|we|he|she|they|[A-Z]\w+) (?:really |much |also |absolutely |don't |do not |doesn't |can't )*(?:prefers?|likes?|loves?|hates?|dislikes?|enjoys?|favou?rs?|stand|eats?|drinks?|drive)\b"
-        r"|\b(?:my|our|his|her) (?:\w+ )?favou?rite\b|\ballergic\b|\b(?:rather than|instead of) \w|\b(?:vegetarian|vegan)\b|\bfrom now on\b|^(?:please )?always\b|\bmy (?:main )?(?:hobby|hobbies|passion)\b|\bi (?:want|need|expect) (?:all|the|every|my|our|short|answers|replies|reports|only)\b"
+        r"\b(?:i|we|he|she|they|(?-i:(?!Looks?\b|Sounds?\b|Feels?\b|Seems?\b|Just\b|Reminds?\b)[A-Z]\w+)) (?:really |much |also |absolutely |don't |do not |doesn't |can't )*(?:prefers?|likes?|loves?|hates?|dislikes?|enjoys?|favou?rs?|stand|eats?|drinks?|drive)\b"
+        r"|\b(?:my|our|his|her) (?:\w+ )?favou?rite\b|\ballergic\b|\b(?:rather than|instead of) \w|\b(?:vegetarian|vegan)\b|\b(?:fans? of|passionate about|obsessed with|crazy about|fond of|keen on) \w|\bfrom now on\b|^(?:please )?always\b|\bmy (?:main )?(?:hobby|hobbies|passion)\b|\bi (?:want|need|expect) (?:all|the|every|my|our|short|answers|replies|reports|only)\b"
     ),
     kin=compiled(
         r"\b(?:my|our|his|her) (?:late |older |younger |elder |little |big |best |ex-?|two |three |only )*(?:wife|husband|partner|fianc[eé]e?|girlfriend|boyfriend|sons?|daughters?"
         r"|brothers?|sisters?|mothers?|fathers?|mom|mum|dad|parents|grand(?:ma|pa|mother|father|parents|son|daughter)|aunt|uncle|cousins?|nieces?|nephews?|in-laws|roommate|landlord)\b"
     ),
     first_person=compiled(
-        r"(?:^|[,;] |\band |\b(?:yesterday|today|recently|last \w+|in \d{4}),? )(?:i|we|my|our|mine)(?:'m|'ve|'d|'re)?\b"
+        r"(?:^|[,;] |\band |\b(?:yesterday|today|recently|last \w+|next \w+|in \d{4}),? )(?:i|we|my|our|mine)(?:'m|'ve|'d|'re)?\b"
+        r"|^(?:seeing|watching|hearing|meeting|having|getting|losing) (?:my|our)\b"
     ),
     named_subject=compiled(
         r"^(?!I\b|It\b|This\b|That\b|There\b|He\b|She\b|They\b|What\b|Who\b|Which\b|Here\b|Nothing\b|Everything\b|Something\b)[A-Z][\w'-]+ (?:(?:also|now|still|usually) )?(?:is (?:our|the|an?|on|in|from|at|responsible|allergic|based)|has|(?:lead|own|work|live|maintain|manage|run|use|want|prefer|keep|speak|teach|write|handle|stud)(?:s|ies)|joined|left|moved)\b"
@@ -140,6 +154,7 @@ ENGLISH = Cues(
         r"|\b(?:lives?|works?|runs?|uses?|owns?|costs?|stores?|listens?|supports?|keeps?|reads?|writes?|sends?|returns?|starts?|ends?|expires?|contains?"
         r"|belongs?|maintains?|leads?|manages?|studied|graduated|born|married|joined|left|signed|finished|completed|succeeded|caused|upgraded|migrated|replaced"
         r"|fixed|fixes|went|moved|bought|visited|got|met|adopted|started|won|lost|became|changed|because|merged|replaced|adopted|born|opened|closed|broke|launched|hired|finish)\b|\b(?:has|have) \w+(?:ed|en)\b"
+        rf"|\b(?:i|we) (?:(?:just|also|finally|recently|already|even|once) )*(?:{_DID})\b"
     ),
     dated=compiled(rf"{_DATE}|{_LATER}"),
     counted=compiled(
@@ -150,7 +165,7 @@ ENGLISH = Cues(
         rf"|\b(?:was|were|is|are|it's|be) (?:so |really |very |just |pretty |quite )*(?:{_PRAISE})\b|^(?:{_PRAISE}) |\bexcellent\b"
     ),
     passing=compiled(
-        r"\b(?:just now|just(?! (?:\w+ed|got|left|went|came|bought|won|did|met|had|began|became))|right now|in a (?:minute|moment|second)|at least|of course|too bad|brb|today was|this time|quick one|hang on|one sec|a lot of work)\b"
+        r"\b(?:just now|(?<!not )just(?! (?:\w+ed|got|left|went|came|bought|won|did|met|had|began|became))|right now|in a (?:minute|moment|second)|at least|of course|too bad|brb|today was|this time|quick one|hang on|one sec|a lot of work)\b"
     ),
     execution=compiled(
         rf"\b(?:i|we)(?:'ve| have)?(?: (?:just|already|now|also|successfully|then|therefore|gone ahead and))* (?:been )?(?:\w{{2,}}ed|{_BOT_DID})\b"

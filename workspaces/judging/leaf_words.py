@@ -2,14 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
+from workspaces.judging.addresses import without_calls
+from workspaces.judging.cues_en import ENGLISH
+from workspaces.judging.cues_zh import CHINESE
 from workspaces.judging.placeholders import is_placeholder
-from workspaces.judging.reading import flat, sentences
+from workspaces.judging.reading import cleaned, content_terms, flat, is_chinese, sentences
 from workspaces.judging.stopwords import ENGLISH_STOPWORDS
 
 TITLE_CHARACTERS = 80
 SUMMARY_CHARACTERS = 300
 MAX_LABELS = 5
+MOST_OPENINGS = 4
+OPENING_CHARACTERS = 120  # what only opens a turn is short
 # A cut at a break is only worth it when most of the room is used.
 MIN_CUT_SHARE = 0.5
 
@@ -23,15 +29,32 @@ _OWNED_ZH = re.compile(
 
 
 def title_of(text: str) -> str:
-    """The first sentence, at most 80 characters, cut between words."""
-    first = flat((sentences(text) or [text])[0]).lstrip("#>*- ")
+    """The first sentence that says something, at most 80 characters, cut between words."""
+    first = flat(told_sentences(text)[0]).lstrip("#>*- ")
     return cut(first, limit=TITLE_CHARACTERS).rstrip(" .,;:。，；：、")
 
 
 def summary_of(text: str) -> str:
-    """The first one or two sentences, at most 300 characters."""
-    lines = [flat(line) for line in sentences(text)[:2]] or [flat(text)]
+    """The first one or two sentences that say something, at most 300 characters."""
+    lines = [flat(line) for line in told_sentences(text)[:2]]
     return cut(joined(lines), limit=SUMMARY_CHARACTERS)
+
+
+def told_sentences(text: str) -> list[str]:
+    """Without the greetings, thanks and calls that open a turn; all of it when there is no more."""
+    lines = sentences(text) or [text]
+    openings = takewhile(_only_opens, lines[:MOST_OPENINGS])
+    return lines[len(list(openings)) :] or lines
+
+
+def _only_opens(line: str) -> bool:
+    """ "Thanks, Mel!", "Wow, that's great!": less its opening and its call, hardly a word is left."""
+    folded = cleaned(line)[:OPENING_CHARACTERS]
+    if is_chinese(folded):
+        rest = CHINESE.opening.sub("", folded)
+    else:
+        rest = ENGLISH.opening.sub("", without_calls(folded))
+    return rest != folded and len(content_terms(rest)) <= 1
 
 
 def joined(lines: Sequence[str]) -> str:

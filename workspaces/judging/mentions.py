@@ -63,3 +63,12 @@ CHINESE_EVENT_HEADS: dict[str, str] = dict.fromkeys(
     ),
     "topic",
 )
+# What kind of event it is, not which one.
+EVENT_KINDS: frozenset[str] = frozenset(
+    word_set(
+        "产品 公司 年度 全国 全球 国际 行业 技术 学术 部门 团队 企业 校园 学校 春季 夏季 秋季 冬季 新年 年终 年中 季度 线上 线下 大型 小型 "
+        "摄影 读书 英语 编程 创业 招聘 用户 客户 开发 新品 媒体 城市 社区 员工 新人 亲子 少儿 儿童 青年 学生 老师 艺术 文化 科技 科学 "
+        "健康 美食 视觉 听觉 味觉 体育 足球 篮球 羽毛 电竞 舞蹈 歌唱 合唱 书法 绘画 设计 数学 物理 化学 专业 专题 主题 系列 免费 暑期 寒假 "
+        "周末 本次 这次 首届 本届 上次 下次 今年 去年 明年"
+    )
+)

@@ -5,6 +5,7 @@ import re
 from workspaces.judging.mentions import (
     CHINESE_EVENT_HEADS,
     CHINESE_HEAD_TYPES,
+    EVENT_KINDS,
     Mention,
     Role,
 )
@@ -21,6 +22,7 @@ _LEAD = re.compile(
     rf"|(?:决定|商定|约定|规定|确定|同意|宣布|通知)[，,]?|把|将|让|那次|这次|那个|这个|我们的|公司的?|客户|项目|新(?![兴华浪疆闻能媒生年春鲜品手加东])的?|老的?"
     rf"|[{_HAN}\d\s]{{1,12}}(?:之后|以后|显示|说明|表明)[，,]?|[{_HAN}]{{1,6}}(?:里|中(?![心间国文午台]))[，,]?)[\s，,：:]*)*"
 )
+SHORTEST_CALLED = 3
 _CLAUSE = re.compile(r"[^，。；;！!？?,\n]+")
 _KINDS = CHINESE_HEAD_TYPES | CHINESE_EVENT_HEADS
 _HEADS = "|".join(sorted(_KINDS, key=len, reverse=True))
@@ -31,7 +33,7 @@ _GENERIC_FRONT = re.compile(
     r"^(?:这[个套]?|那[个套台]?|该|本|我们的?|你们的?|他们的?|新(?![兴华浪疆闻能媒生年春鲜品手加东])的?|旧的?|老的?|整个|所有的?|每[个套]|各个?|一[个套]|[两三几多]个|其他的?|另一个|某个|全部的?|现有的?)"
 )
 _VERB_FRONT = re.compile(
-    r"增进|共享|享受|偶遇|遇到|遇见|看到|看了|听了|举办|举行|表彰|探讨|提升|加强|作为|使用|用起|促进|推动|分享|展示|学习|参加|介绍|体验|关注|打造|优化|改善|提高|建立|讨论|研究|推出|了解|支持|完善|帮助|针对|通过|关于|成立|访问|调用|连接"
+    r"觉得|认为|增进|共享|享受|偶遇|遇到|遇见|看到|看了|听了|举办|举行|表彰|探讨|提升|加强|作为|使用|用起|促进|推动|分享|展示|学习|参加|介绍|体验|关注|打造|优化|改善|提高|建立|讨论|研究|推出|了解|支持|完善|帮助|针对|通过|关于|成立|访问|调用|连接"
 )
 # A function word inside means that the run crossed a phrase, so it is no name.
 _CROSSED = re.compile(
@@ -66,6 +68,18 @@ _CUSTOMER = re.compile(
 _DEFINED = re.compile(
     rf"(?P<name>[{_HAN}A-Za-z\d]{{2,6}}?)是(?:我们|公司|团队|组里|部门)[^，。]{{0,12}}?(?P<head>{_HEADS}|工具|产品)$"
 )
+# 我住的那个小区叫绿洲家园, 我用的手机是苹果iPhone13: what something of the speaker's is called.
+_PLACE = "小区|公园|商场|超市|景区|景点|餐厅|饭店|酒店|医院|学校|大学|中学|小学|公司|单位|书店|咖啡馆|咖啡店|健身房|博物馆|图书馆|体育馆|酒吧|剧院|影院|花园|广场"
+_CALLED = re.compile(
+    rf"(?:{_DATE}|将要?|要|手里|手头上)*我(?:们)?(?P<what>[{_HAN}]{{0,10}}?)的?(?:[那这一][个家所座款部台]|)(?P<kind>[{_HAN}]{{0,4}}?)"
+    rf"(?P<verb>叫做?|名叫|名为|是)(?P<name>[{_HAN}A-Za-z\d][{_HAN}A-Za-z\d .·-]{{1,18}}[{_HAN}A-Za-z\d])$"
+)
+# What somebody else's is called is about that person.
+_OF_SOMEBODY = re.compile(
+    r"[爸妈爷奶婆哥弟姐妹叔婶舅姑姨伯嫂侄孙妻]|[外老公]公|丈夫|上司|领导|老板|同[事学]|朋友|儿子|女儿|老师|孩子|他|她"
+)
+_COUNTED = re.compile(r"一?[个家所座款部台位名份间种只条]|[两三几多]")
+_MODEL = re.compile(r"(?=[^\n]*[A-Za-z])(?=[^\n]*\d|[^\n]*[A-Z])")
 _LATIN = re.compile(
     r"(?P<name>[A-Z][A-Za-z\d.+-]*[A-Za-z\d](?: [A-Z][A-Za-z\d-]+)*|[a-z]+(?:-[a-z\d]+)*-\d+)"
 )
@@ -78,9 +92,30 @@ def find_names(sentence: str, *, index: int) -> list[Mention]:
     for clause in _CLAUSE.finditer(sentence):
         start = clause.start() + _lead_length(clause.group())
         opening = _opening_name(sentence[start : clause.end()], index=index, start=start)
+        if opening is None:
+            opening = _called(clause.group(), index=index, start=clause.start())
         if opening is not None:
             found.append(opening)
     return found
+
+
+def _called(clause: str, *, index: int, start: int) -> Mention | None:
+    """A thing or a place of the speaker's, by the name that the clause ends with."""
+    told = clause.strip()
+    match = _CALLED.fullmatch(told)
+    if match is None or "的" not in match.group()[: match.start("verb")]:
+        return None
+    name = match["name"].strip()
+    if is_placeholder(name) or _crosses(name) or len(name) < SHORTEST_CALLED:
+        return None
+    front = f"{match['what']}{match['kind']}"
+    if _OF_SOMEBODY.search(front) or _COUNTED.match(name):
+        return None
+    is_place = any(re.search(rf"(?:{_PLACE})$", words) for words in (front, name))
+    if not is_place and _MODEL.match(name) is None:
+        return None
+    place = start + clause.index(told) + match.start("name")
+    return Mention(name, "topic", "subject", index, place, 0.75)
 
 
 def role_at(sentence: str, start: int) -> Role:
@@ -151,12 +186,18 @@ def _system(rest: str) -> Named | None:
     name = match["name"].strip()
     specific = _GENERIC_FRONT.sub("", name)
     is_act = _VERB_FRONT.match(name) is not None
-    least = 3 if match["head"] in CHINESE_EVENT_HEADS else 2
     front = specific.removesuffix(match["head"]).strip()
-    is_bare = len(front) < least
+    is_bare = len(front) < _shortest_front(front, head=match["head"], after=rest[match.end() :])
     if specific != name or is_bare or is_act or is_placeholder(name) or _crosses(front):
         return None
     return name, _KINDS[match["head"]], 0.85
+
+
+def _shortest_front(front: str, *, head: str, after: str) -> int:
+    """A kind of event has two characters before its head: 产品发布会. So has a coined name of one,
+    of which something is told: 趣跑购物节的规模."""
+    is_told = after.startswith("的") and front not in EVENT_KINDS
+    return 2 if head not in CHINESE_EVENT_HEADS or is_told else 3
 
 
 def _person(rest: str) -> Named | None:

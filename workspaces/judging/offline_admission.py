@@ -161,8 +161,9 @@ def _act(sentence: str, cues: Cues, *, kind: str) -> str | None:
 
 
 def _is_arranged(sentence: str, cues: Cues) -> bool:
-    """A decision that is settled, not the wish to take one."""
-    return cues.decided.search(sentence) is not None and not cues.hypothetical.search(sentence)
+    """A decision that is settled or a day that is set, not the wish for one."""
+    is_settled = cues.decided.search(sentence) or cues.arranged.search(sentence)
+    return is_settled is not None and not cues.hypothetical.search(sentence)
 
 
 def _statement(
@@ -213,8 +214,8 @@ def _evidence_for(sentence: str, cues: Cues) -> float:
 def _evidence_against(sentence: str, cues: Cues) -> float:
     score = 0.2 if cues.pointing_subject.search(sentence) else 0.0
     if cues.feeling.search(sentence):
-        has_detail = cues.counted.search(sentence) or cues.dated.search(sentence)
-        score += 0.1 if has_detail else 0.25
+        is_told = any(cue.search(sentence) for cue in (cues.counted, cues.dated, cues.preference))
+        score += 0.1 if is_told else 0.25
     score += 0.2 if cues.laughter.search(sentence) else 0.0
     score += 0.15 if cues.passing.search(sentence) else 0.0
     return score

@@ -13,6 +13,7 @@ from workspaces.judging.leaf_words import labels_of, summary_of, title_of
 from workspaces.judging.mentions import CHINESE_HEAD_TYPES, HEAD_TYPES, RANK, Mention, Role
 from workspaces.judging.placeholders import is_placeholder
 from workspaces.judging.reading import cleaned, is_chinese, sentences
+from workspaces.judging.relations_told import is_relation, named_after, told_relation
 from workspaces.judging.speakers import is_person
 from workspaces.judging.subject_keys import subject_key
 
@@ -21,6 +22,7 @@ ACTOR_MATCH_CONFIDENCE = 0.75
 ACTOR_CREATE_CONFIDENCE = 0.72
 # The table of the write path creates from 0.68 on; under it a find is only a guess.
 CLEAR_NAME = 0.68
+TOLD_NAME = 0.82
 MAX_SECONDARY = 6
 # Later sentences usually elaborate; their subjects rarely own the chunk.
 LEADING_SENTENCES = 3
@@ -35,6 +37,11 @@ _FIRST_PERSON = re.compile(
 _SPEAKS_OF_SELF = re.compile(r"\bI\b|\b(?:[Mm]e|[Mm]y|[Mm]ine|[Mm]yself)\b|我(?!们)")
 _PREFERENCE = re.compile(
     r"\b(?:prefer|like|love|hate|enjoy|favou?rite)s?\b|喜欢|习惯|偏好|讨厌", re.IGNORECASE
+)
+
+
+_MADE_BY = re.compile(
+    r"[\u4e00-\u9fff]{2,6}的?(?P<model>(?=[^\u4e00-\u9fff]*\d)(?=[^\u4e00-\u9fff]*[A-Za-z]{2})[A-Za-z\d][A-Za-z\d-]{3,})"
 )
 
 
@@ -54,7 +61,7 @@ def assign(chunk: ChunkContext, *, candidates: Sequence[EntityCandidate]) -> Ass
     if best and not _is_outranked(best, new, chunk):
         return _matched(chunk, best, others=[*matches[1:]], names=names)
     if new:
-        return _created(chunk, new, matches=matches, names=names[1:])
+        return _created(chunk, new, matches=matches, names=names[1:], lines=lines)
     return _by_actor(chunk, candidates=candidates, matches=matches)
 
 
@@ -91,13 +98,23 @@ def _mentions_of(
         Mention(form, candidate.type, role_at(line, start), index, start, 1.0)
         for form in full | short
         for start in _starts(form, line, is_exact=form in short)
-        if not is_address(line, start=start, end=start + len(form), chinese=chinese)
+        if not _is_of_another(form, line, end=start + len(form), known=full)
+        and not is_address(line, start=start, end=start + len(form), chinese=chinese)
     ]
+
+
+def _is_of_another(form: str, line: str, *, end: int, known: set[str]) -> bool:
+    """My sister Clara, 我表弟叫李强: said of the one that is named, and not of the known one."""
+    if not is_relation(form):
+        return False
+    told = told_relation(line)
+    named = told.name if told else named_after(line[end:])
+    return bool(named) and named not in known
 
 
 def _starts(form: str, line: str, *, is_exact: bool) -> list[int]:
     """Places of a form as whole words; Chinese has no word ends, so there it is a substring."""
-    if not form or is_placeholder(form):
+    if not form or (is_placeholder(form) and not is_relation(form)):
         return []
     before = r"(?<![A-Za-z\d_])" if form[0].isascii() else ""
     after = r"(?![A-Za-z\d_])" if form[-1].isascii() else ""
@@ -109,12 +126,18 @@ def _short_forms(candidate: EntityCandidate) -> set[str]:
     """ "Atlas" for "Atlas gateway", "Priya" for "Priya Nair"; compared in exact case."""
     words = cleaned(candidate.name).split()
     if len(words) < 2 or not words[0][:1].isupper():
-        return set()
+        return _model_of(candidate.name)
     if words[-1].lower() in HEAD_TYPES or words[-1] in CHINESE_HEAD_TYPES:
         return {" ".join(words[:-1])}
     return (
         {words[0]} if candidate.type in ("person", "identity", "preference", "customer") else set()
     )
+
+
+def _model_of(name: str) -> set[str]:
+    """ "iPhone13" for "苹果iPhone13": a maker's name before a model that says it all."""
+    match = _MADE_BY.fullmatch(cleaned(name))
+    return {match["model"]} if match else set()
 
 
 def _shared_short_forms(candidates: Sequence[EntityCandidate]) -> frozenset[str]:
@@ -131,6 +154,9 @@ def _new_names(lines: Sequence[str], matches: Sequence[_Match]) -> list[Mention]
     for index, line in enumerate(lines):
         reader = names_zh.find_names if is_chinese(line) else names_en.find_names
         named = (m for m in reader(line, index=index) if not _is_call(m, line))
+        told = told_relation(line)
+        if told:
+            found.append(Mention(told.name, "person", "subject", index, told.start, TOLD_NAME))
         found += [mention for mention in named if _is_clear(mention, line)]
     return [mention for mention in found if not _is_known(mention.name, known)]
 
@@ -168,16 +194,28 @@ def _matched(
 
 
 def _created(
-    chunk: ChunkContext, new: Mention, *, matches: Sequence[_Match], names: Sequence[Mention]
+    chunk: ChunkContext,
+    new: Mention,
+    *,
+    matches: Sequence[_Match],
+    names: Sequence[Mention],
+    lines: Sequence[str],
 ) -> Assignment:
     secondary = _secondary(new.name, matches, names)
     evidence = _span_with(new.name, chunk.text)
     if evidence is None:
         return _assignment(chunk, _Found(), secondary=secondary)
     kind = "identity" if chunk.kind == "accepted_identity" and new.type == "person" else new.type
-    entity = NewEntity(kind, new.name, evidence)
+    entity = NewEntity(kind, new.name, evidence, _relations(chunk, new, lines))
     found = _Found(subject=new.name, new_entity=entity, create_confidence=new.confidence)
     return _assignment(chunk, found, secondary=secondary)
+
+
+def _relations(chunk: ChunkContext, new: Mention, lines: Sequence[str]) -> tuple[str, ...]:
+    """How the speaker calls the new one. Where speakers have names, "my" is each one's own."""
+    told = told_relation(lines[new.sentence])
+    is_meant = told is not None and told.name == new.name and not is_person(chunk.actor)
+    return told.aliases if told and is_meant else ()
 
 
 def _by_actor(

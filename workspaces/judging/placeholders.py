@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from workspaces.judging.stopwords import ENGLISH_STOPWORDS
 from workspaces.judging.wordlists import word_set
@@ -72,6 +73,7 @@ _DATE_ZH = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)  # each chunk asks again for the words and names that are about
 def is_placeholder(name: str) -> bool:
     """True for words that name no particular thing, in any case and width, whoever owns it."""
     folded = " ".join(unicodedata.normalize("NFKC", name).split()).casefold().strip(" .,:;'\"“”")

@@ -1,8 +1,8 @@
 """Statements of which only one can be true at a time, however differently they are worded.
 
 "Lives in Berlin" and "moved to Paris" share no verb, so their words alone do not show that one
-ends the other. What is read here is only what has one value: home, employer, assignment, and
-whether somebody likes a thing.
+ends the other. What is read here is only what has one value: home, employer, assignment,
+occupation, and whether somebody likes a thing.
 """
 
 import re
@@ -44,6 +44,49 @@ _NAME = r"(?-i:(?P<value>(?:the )?[A-Z][^,.;]{1,50}))"
 _FROM = r"(?: from (?P<left>[^,.;]{2,40}?))"
 _TEAM = (
     r"(?P<value>(?:the )?(?:project|team) [^,.;]{2,40}|(?:the )?[^,.;]{2,30} (?:project|team)\b)"
+)
+# A "mother" or a "vegetarian" is no occupation, and ends none.
+_WORK = (
+    r"(?P<value>(?:[a-z-]+ ){0,2}(?:nurse|doctor|surgeon|dentist|vet|pharmacist|midwife|paramedic|teacher|tutor|professor|lecturer|researcher"
+    r"|scientist|engineer|developer|programmer|designer|architect|analyst|consultant|lawyer|judge|accountant|banker|manager|director|officer"
+    r"|assistant|secretary|clerk|cashier|waiter|waitress|bartender|barista|cook|chef|baker|butcher|farmer|gardener|florist|driver|pilot"
+    r"|mechanic|electrician|plumber|carpenter|painter|builder|welder|tailor|hairdresser|cleaner|guard|soldier|firefighter|policeman|policewoman"
+    r"|journalist|reporter|editor|writer|translator|interpreter|photographer|musician|actor|actress|librarian|psychologist|therapist"
+    r"|counsel(?:l)?or|social worker|salesman|saleswoman|salesperson|recruiter|coach|trainer|student|intern))\b"
+)
+_WORK_ZH = (
+    r"(?:一?[名位个])?(?P<value>[\u4e00-\u9fff]{0,4}?(?:护士|医生|大夫|牙医|药剂师|教师|老师|教授|讲师|工程师|程序员|设计师|建筑师|分析师|顾问|律师|法官"
+    r"|会计|经理|总监|主任|助理|秘书|文员|收银员|服务员|厨师|面包师|农民|园丁|司机|飞行员|机械师|电工|木工|保安|警察|消防员|记者|编辑|作家|翻译"
+    r"|摄影师|演员|歌手|图书管理员|心理咨询师|销售员?|教练|研究员|科学家|公务员|学生|实习生))"
+)
+_OCCUPATION = (
+    _pattern(
+        "occupation",
+        rf"{_WHO}(?:(?: now works?|{_TO_BE} now working) as|{_TO_BE} now| (?:has |have |'ve )?bec[ao]me) an? {_WORK}",
+        changes=True,
+    ),
+    _pattern(
+        "occupation",
+        rf"{_WHO}(?: works? as|{_TO_BE} working as|{_TO_BE}) an? {_WORK} now\b",
+        changes=True,
+    ),
+    _pattern(
+        "occupation",
+        rf"{_WHO}(?: (?:works?|worked) as|{_TO_BE} working as|{_TO_BE}) an? {_WORK}",
+        changes=False,
+    ),
+)
+_OCCUPATION_ZH = (
+    _pattern(
+        "occupation",
+        rf"^(?P<subject>[^，。；]{{1,10}}?)(?:(?:现在|目前|如今)(?:已经?)?(?:是|当|做|改行[做当])|(?:改行|转行)(?:做|当)了?|当上了?|成为了?){_WORK_ZH}",
+        changes=True,
+    ),
+    _pattern(
+        "occupation",
+        rf"^(?P<subject>[^，。；]{{1,10}}?)(?:是|当|做){_WORK_ZH}(?=$|[了，。])",
+        changes=False,
+    ),
 )
 _ENGLISH = (
     _pattern(
@@ -206,7 +249,8 @@ def _attitude(line: str) -> Relation | None:
 
 
 def _single_valued(line: str) -> Relation | None:
-    for kinds, pattern, changes in _CHINESE if is_chinese(line) else _ENGLISH:
+    patterns = _CHINESE + _OCCUPATION_ZH if is_chinese(line) else _ENGLISH + _OCCUPATION
+    for kinds, pattern, changes in patterns:
         match = pattern.search(line)
         if match is not None:
             groups = match.groupdict()

@@ -4,7 +4,11 @@ The rules that hold whatever a judge says come first; a judge decides the rest.
 """
 
 import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
@@ -27,9 +31,39 @@ ACCEPTED_KINDS = frozenset({Event.Kind.ACCEPTED_PREFERENCE, Event.Kind.ACCEPTED_
 
 def chunk_context(workspace: Workspace, *, event: Event, chunk: Chunk) -> ChunkContext:
     """The chunk with its session around it, in two reads."""
-    with workspace_scope(workspace, [event.scope_id]):
-        earlier = _earlier_turns(workspace, event=event)
-        has_evidence = _has_execution_evidence(workspace, event=event)
+    return chunk_contexts(workspace, waiting=[(event, chunk)])[0]
+
+
+def chunk_contexts(
+    workspace: Workspace, *, waiting: Sequence[tuple[Event, Chunk]]
+) -> list[ChunkContext]:
+    """The same for several of one scope, in their order; not empty."""
+    events = {event.id: event for event, _ in waiting}
+    with workspace_scope(workspace, [waiting[0][0].scope_id]):
+        earlier = _earlier_turns(workspace, events=events.values())
+        proven = {
+            event.id for event in events.values() if _has_execution_evidence(workspace, event=event)
+        }
+    return [
+        _context(
+            workspace,
+            event=event,
+            chunk=chunk,
+            earlier=earlier[event.id],
+            has_evidence=event.id in proven,
+        )
+        for event, chunk in waiting
+    ]
+
+
+def _context(
+    workspace: Workspace,
+    *,
+    event: Event,
+    chunk: Chunk,
+    earlier: Sequence[tuple[str, str]],
+    has_evidence: bool,
+) -> ChunkContext:
     user_texts = [text for kind, text in earlier if kind == Event.Kind.USER_MESSAGE]
     return ChunkContext(
         text=chunk.text,
@@ -48,26 +82,41 @@ def chunk_context(workspace: Workspace, *, event: Event, chunk: Chunk) -> ChunkC
     )
 
 
-def _earlier_turns(workspace: Workspace, *, event: Event) -> list[tuple[str, str]]:
-    """(kind, text) of the turns before this one in its session, oldest first."""
-    if not event.session_ref:
-        return []
+# Raw SQL for what is read for every event, each by a look-up in the index of its session. A text
+# without words was removed.
+_EARLIER = """
+SELECT wanted.id, earlier.kind, earlier.text
+  FROM unnest(%(ids)s::uuid[], %(sessions)s::text[]) AS wanted (id, session)
+ CROSS JOIN LATERAL (
+   SELECT id, kind, left(payload_text, %(characters)s) AS text FROM workspaces_event
+    WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND session_ref = wanted.session
+      AND id < wanted.id AND payload_text <> ''
+    ORDER BY id DESC LIMIT %(turns)s) AS earlier
+ ORDER BY wanted.id, earlier.id
+"""
+
+
+def _earlier_turns(
+    workspace: Workspace, *, events: Iterable[Event]
+) -> dict[UUID, list[tuple[str, str]]]:
+    """By event of one scope: (kind, text) of the turns before it in its session, oldest first."""
+    turns: dict[UUID, list[tuple[str, str]]] = defaultdict(list)
+    in_sessions = [event for event in events if event.session_ref]
+    if not in_sessions:
+        return turns
+    values: dict[str, Any] = {
+        "workspace": workspace.pk,
+        "scope": in_sessions[0].scope_id,
+        "ids": [event.id for event in in_sessions],
+        "sessions": [event.session_ref for event in in_sessions],
+        "characters": EARLIER_CHARACTERS,
+        "turns": EARLIER_TEXTS,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(
-            # Raw SQL for what is read for every event; a text without words was removed.
-            "SELECT kind, left(payload_text, %s) FROM workspaces_event"
-            " WHERE workspace_id = %s AND scope_id = %s AND session_ref = %s AND id < %s"
-            " AND payload_text <> '' ORDER BY id DESC LIMIT %s",
-            [
-                EARLIER_CHARACTERS,
-                workspace.pk,
-                event.scope_id,
-                event.session_ref,
-                event.id,
-                EARLIER_TEXTS,
-            ],
-        )
-        return list(reversed(cursor.fetchall()))
+        cursor.execute(_EARLIER, values)
+        for event_id, kind, text in cursor.fetchall():
+            turns[event_id].append((kind, text))
+    return turns
 
 
 def _has_execution_evidence(workspace: Workspace, *, event: Event) -> bool:

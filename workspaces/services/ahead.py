@@ -14,7 +14,9 @@ from workspaces.judging.base import Admission, ChunkContext, Judge
 from workspaces.judging.offline import OfflineJudge
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.services.admission import admit_chunk, chunk_context
+from workspaces.services.admission import admit_chunk, chunk_contexts
+from workspaces.services.erasure.redaction import ERASED_REASON
+from workspaces.services.erasure.texts import erased_chunks
 
 WINDOW_CHUNKS = 16  # the embedder's batch; bounds what a worker that dies has worked out in vain
 
@@ -58,10 +60,12 @@ class Ahead:
         return window
 
     def _judge_all(self, window: Sequence[tuple[Event, Chunk]]) -> dict[UUID, Judged]:
-        contexts = self._contexts(window)
+        contexts, gone = self._contexts(window)
         admissions = [
-            admit_chunk(context, event=event, judge=self._judge)
-            for (event, _), context in zip(window, contexts, strict=True)
+            Admission(0.0, ERASED_REASON)
+            if chunk.id in gone
+            else admit_chunk(context, event=event, judge=self._judge)
+            for (event, chunk), context in zip(window, contexts, strict=True)
         ]
         vectors = self._vectors(window, admissions=admissions)
         return {
@@ -69,13 +73,16 @@ class Ahead:
             for (_, chunk), context, admission in zip(window, contexts, admissions, strict=True)
         }
 
-    def _contexts(self, window: Sequence[tuple[Event, Chunk]]) -> list[ChunkContext]:
+    def _contexts(
+        self, window: Sequence[tuple[Event, Chunk]]
+    ) -> tuple[list[ChunkContext], frozenset[UUID]]:
+        """And the chunks whose words were erased since they were taken up: no model gets them."""
         if not window:
-            return []
+            return [], frozenset()
         with reading_scope(self._workspace, [window[0][0].scope_id]):
-            return [
-                chunk_context(self._workspace, event=event, chunk=chunk) for event, chunk in window
-            ]
+            gone = erased_chunks(self._workspace, waiting=window)
+            contexts = chunk_contexts(self._workspace, waiting=window)
+        return contexts, gone
 
     def _vectors(
         self, window: Sequence[tuple[Event, Chunk]], *, admissions: Sequence[Admission]
@@ -84,7 +91,7 @@ class Ahead:
         admitted = [
             (event, chunk)
             for (event, chunk), admission in zip(window, admissions, strict=True)
-            if admission.confidence >= threshold
+            if admission.confidence >= threshold and admission.reason != ERASED_REASON
         ]
         vectors = embed_stored(
             [passage_text(text=chunk.text, actor=event.actor) for event, chunk in admitted]

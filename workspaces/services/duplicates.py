@@ -14,6 +14,7 @@ from django.db.models import Max
 from django.db.models.functions import Coalesce
 from pgvector import HalfVector
 
+from holamem.database.rows import read_rows
 from holamem.database.scope import workspace_scope
 from holamem.errors import MalformedReply
 from workspaces.bodies import BodyCorrupt, BodyMissing, read_markdown
@@ -60,7 +61,7 @@ def resolve(
     """What this chunk is to the leaves of its tree. A tree that does not exist yet has none."""
     if tree is None:
         return NEW
-    same, rivals = _known_there(
+    same, rivals, keyed = _known_there(
         workspace, tree=tree, fingerprint=fingerprint, subject_key=subject_key, at=chunk.occurred_at
     )
     if same is not None:
@@ -70,7 +71,7 @@ def resolve(
         tree=tree,
         chunk=chunk,
         subject_key=subject_key,
-        has_rivals=bool(rivals) or not subject_key,
+        keyed=keyed,
         vector=vector,
         judge=judge,
     )
@@ -86,22 +87,21 @@ SELECT id, status, observed_at FROM workspaces_sourceleaf
 SELECT id FROM workspaces_sourceleaf
  WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND subject_key = %(subject)s
    AND subject_key <> '' AND status = 'active'
- ORDER BY id DESC LIMIT %(rivals)s
-"""
-_NEWEST_ON_SUBJECT = """
+ ORDER BY id DESC LIMIT %(rivals)s;
 SELECT * FROM workspaces_sourceleaf
- WHERE workspace_id = %s AND tree_id = %s AND subject_key = %s AND status = 'active'
- ORDER BY observed_at DESC, id DESC LIMIT %s
-"""
-_ACTIVE = """
-SELECT * FROM workspaces_sourceleaf
- WHERE workspace_id = %s AND tree_id = %s AND id = ANY(%s::uuid[]) AND status = 'active'
+ WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND subject_key = %(subject)s
+   AND status = 'active'
+ ORDER BY observed_at DESC, id DESC LIMIT %(compared)s
 """
 _NEAREST = """
-SELECT node_id FROM workspaces_vectorentry
- WHERE workspace_id = %s AND scope_id = %s AND kind = 'leaf' AND tree_id = %s
-   AND status = 'active' AND model_id = %s
- ORDER BY embedding <=> %s::halfvec, node_id LIMIT %s
+SELECT leaf.* FROM (
+  SELECT node_id, embedding <=> %(vector)s::halfvec AS distance FROM workspaces_vectorentry
+   WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND kind = 'leaf'
+     AND tree_id = %(tree)s AND status = 'active' AND model_id = %(model)s
+   ORDER BY distance, node_id LIMIT %(compared)s) AS near
+  JOIN workspaces_sourceleaf AS leaf ON leaf.workspace_id = %(workspace)s
+   AND leaf.id = near.node_id AND leaf.tree_id = %(tree)s AND leaf.status = 'active'
+ ORDER BY near.distance, near.node_id
 """
 
 
@@ -111,11 +111,10 @@ def _against_known(
     tree: Tree,
     chunk: ChunkContext,
     subject_key: str,
-    has_rivals: bool,
+    keyed: Sequence[SourceLeaf],
     vector: Sequence[float] | None,
     judge: Judge,
 ) -> Resolution:
-    keyed = _on_subject(workspace, tree=tree, subject_key=subject_key) if has_rivals else []
     views = _views(_closest(workspace, tree=tree, keyed=keyed, vector=vector))
     if not views:
         return NEW
@@ -129,8 +128,8 @@ def _against_known(
 
 def _known_there(
     workspace: Workspace, *, tree: Tree, fingerprint: str, subject_key: str, at: datetime
-) -> tuple[UUID | None, tuple[UUID, ...]]:
-    """The leaf with this text, and the newest active leaves on the subject.
+) -> tuple[UUID | None, tuple[UUID, ...], list[SourceLeaf]]:
+    """The leaf with this text, the newest active leaves on the subject, and the latest of them.
 
     With this text: the active leaf, or a re-import: same text, same time, whatever its status.
     """
@@ -140,24 +139,21 @@ def _known_there(
         "fingerprint": fingerprint,
         "subject": subject_key,
         "rivals": MAX_RIVALS,
+        "compared": MAX_COMPARED,
     }
     with workspace_scope(workspace, [tree.scope_id]), connection.cursor() as cursor:
         cursor.execute(_KNOWN_THERE, values)
         rows: list[tuple[UUID, str, datetime]] = cursor.fetchall()
         cursor.nextset()
         rivals = tuple(row[0] for row in cursor.fetchall())
+        cursor.nextset()
+        keyed = read_rows(SourceLeaf, cursor)
     same = (
         leaf_id
         for leaf_id, status, observed_at in rows
         if status == SourceLeaf.Status.ACTIVE or observed_at == at
     )
-    return next(same, None), rivals
-
-
-def _on_subject(workspace: Workspace, *, tree: Tree, subject_key: str) -> list[SourceLeaf]:
-    with workspace_scope(workspace, [tree.scope_id]):
-        values = [workspace.pk, tree.id, subject_key, MAX_COMPARED]
-        return list(workspace.leaves.raw(_NEWEST_ON_SUBJECT, values))
+    return next(same, None), rivals, keyed
 
 
 def _closest(
@@ -171,20 +167,20 @@ def _closest(
     with workspace_scope(workspace, [tree.scope_id]):
         near = _nearest(workspace, tree=tree, vector=vector) if vector is not None else []
         keyed = keyed[: MAX_COMPARED - min(len(near), NEAREST_COMPARED)]
-        rest = [leaf_id for leaf_id in near if leaf_id not in {leaf.id for leaf in keyed}]
-        found = workspace.leaves.raw(_ACTIVE, [workspace.pk, tree.id, rest]) if rest else ()
-        others = {leaf.id: leaf for leaf in found}
-    ordered = [others[leaf_id] for leaf_id in rest if leaf_id in others]
-    return [*keyed, *ordered][:MAX_COMPARED]
+    others = [leaf for leaf in near if leaf.id not in {known.id for known in keyed}]
+    return [*keyed, *others][:MAX_COMPARED]
 
 
-def _nearest(workspace: Workspace, *, tree: Tree, vector: Sequence[float]) -> list[UUID]:
-    text = HalfVector(list(vector)).to_text()
-    model = current_model().pk
-    values: list[Any] = [workspace.pk, tree.scope_id, tree.id, model, text, MAX_COMPARED]
-    with connection.cursor() as cursor:
-        cursor.execute(_NEAREST, values)
-        return [row[0] for row in cursor.fetchall()]
+def _nearest(workspace: Workspace, *, tree: Tree, vector: Sequence[float]) -> list[SourceLeaf]:
+    values: dict[str, Any] = {
+        "workspace": workspace.pk,
+        "scope": tree.scope_id,
+        "tree": tree.id,
+        "model": current_model().pk,
+        "vector": HalfVector(list(vector)).to_text(),
+        "compared": MAX_COMPARED,
+    }
+    return list(workspace.leaves.raw(_NEAREST, values))
 
 
 def _views(leaves: Sequence[SourceLeaf]) -> list[LeafView]:

@@ -21,7 +21,7 @@ from holamem.errors import (
     PayloadTooLarge,
 )
 from holamem.text.normalise import is_blank, normalise
-from holamem.text.secrets import mask_identifier, mask_json, mask_secrets
+from holamem.text.secrets import MaskedText, mask_identifier, mask_json, mask_secrets
 from workspaces.models.jobs import Job
 from workspaces.models.log import Category, Event, IdempotencyRecord
 from workspaces.models.tenancy import Workspace
@@ -136,6 +136,7 @@ def _bound_to_principal(
         if draft.user_id not in (None, principal.end_user_ref):
             raise NotFound("There is no such end user.", field="user_id")
         return replace(draft, user_id=principal.end_user_ref)
+    refuse_secret_names(user_id=draft.user_id or "")
     if draft.user_id is None and workspace.preferences.user_id == "required":
         raise InvalidInput("This workspace requires a user_id.", field="user_id")
     if draft.user_id == ALL_SCOPES:
@@ -174,12 +175,22 @@ def _check_lineage(draft: EventDraft) -> None:
         if not getattr(draft, name):
             raise InvalidInput(f"An integration event needs {name}.", field=name)
     check_provider(draft.provider)
+    refuse_secret_names(provider=draft.provider, account=draft.account)
 
 
 def check_provider(provider: str) -> None:
     """A tree's key is `provider:account`, and `interaction:…` is the key of an entity's tree."""
     if ":" in provider or provider.casefold() == Category.INTERACTION:
         raise InvalidInput("This cannot be the name of a provider.", field="provider")
+
+
+def refuse_secret_names(**names: str) -> None:
+    """These name trees and people in addresses and logs, so they are refused and not masked."""
+    for field_name, value in names.items():
+        if mask_secrets(value).kinds:
+            raise InvalidInput(
+                "A name must not hold a secret.", field=field_name, detail={"code": "secret"}
+            )
 
 
 def _store(
@@ -313,10 +324,7 @@ def build_event(workspace: Workspace, *, draft: EventDraft, scope_id: UUID) -> E
     masked = mask_secrets(draft.text)
     metadata, metadata_kinds = mask_json(draft.metadata)
     actor = mask_secrets(draft.actor)
-    ids = {
-        name: mask_identifier(value, salt=str(workspace.pk), limit=ID_CHARACTERS)
-        for name, value in _identifiers(draft).items()
-    }
+    ids = {name: stored_identifier(workspace, value) for name, value in _identifiers(draft).items()}
     id_kinds = [kind for masked_id in ids.values() for kind in masked_id.kinds]
     return Event(
         workspace=workspace,
@@ -343,6 +351,11 @@ def build_event(workspace: Workspace, *, draft: EventDraft, scope_id: UUID) -> E
         offset_minutes=draft.offset_minutes,
         received_at=now(),
     )
+
+
+def stored_identifier(workspace: Workspace, value: str) -> MaskedText:
+    """A caller's id as events of this workspace hold it; whoever looks for one asks here too."""
+    return mask_identifier(value, salt=str(workspace.pk), limit=ID_CHARACTERS)
 
 
 def _identifiers(draft: EventDraft) -> dict[str, str]:

@@ -21,13 +21,18 @@ Scopes = Sequence[UUID] | str | None
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Counts of the pass that runs, or of the last one; `total` is None while it is not known."""
+    """Counts of the pass that runs, or of the last one; `total` is None while it is not known.
+
+    `held_deletions`: objects that are gone at the source and wait for somebody to say that they
+    are meant to be.
+    """
 
     seen: int
     total: int | None
     changed: int
     deleted: int
     failed: int
+    held_deletions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ def _row(connector: Connector, *, objects: int, tree: Tree | None) -> ConnectorR
             changed=counts.get("changed", 0),
             deleted=counts.get("deleted", 0),
             failed=counts.get("failed", 0),
+            held_deletions=counts.get("held_deletions", 0),
         ),
         started_at=connector.last_started_at,
         finished_at=connector.last_finished_at,

@@ -18,6 +18,16 @@ _UNLESS_READY = """
 ON CONFLICT (topic, target_id) WHERE state = 'ready'
 DO UPDATE SET next_try_at = workspaces_job.next_try_at
 """
+HELD_LEASES = """
+SELECT id FROM workspaces_job
+ WHERE state = 'running' AND id = ANY(%(jobs)s::uuid[]) AND lease_token = ANY(%(leases)s::uuid[])
+ ORDER BY id FOR UPDATE
+"""
+
+
+def lease_values(tokens: Mapping[UUID, UUID]) -> dict[str, list[UUID]]:
+    """What HELD_LEASES asks for; the worker's lease token by job."""
+    return {"jobs": list(tokens), "leases": list(tokens.values())}
 
 
 @dataclass(frozen=True, slots=True)

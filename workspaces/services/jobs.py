@@ -24,7 +24,12 @@ from holamem.queue import wake_on_commit
 from workspaces.models.jobs import MAX_ATTEMPTS, Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
-from workspaces.services.job_rows import NewJob, new_jobs_statement
+from workspaces.services.job_rows import (
+    HELD_LEASES,
+    NewJob,
+    lease_values,
+    new_jobs_statement,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -184,12 +189,7 @@ def held_leases(jobs: Sequence[ClaimedJob]) -> set[UUID]:
     Raw SQL: it is part of every commit, and a queryset costs more than the look-up.
     """
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM workspaces_job WHERE state = 'running'"
-            " AND id = ANY(%s::uuid[]) AND lease_token = ANY(%s::uuid[])"
-            " ORDER BY id FOR UPDATE",
-            [[job.id for job in jobs], [job.lease_token for job in jobs]],
-        )
+        cursor.execute(HELD_LEASES, lease_values({job.id: job.lease_token for job in jobs}))
         return {row[0] for row in cursor.fetchall()}
 
 

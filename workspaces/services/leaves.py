@@ -1,6 +1,6 @@
 """Steps 9 to 11 of the write path: the file first, then everything else in one transaction."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection
 
 from holamem import faults
-from holamem.database.rows import insert_statement
+from holamem.database.rows import insert_statement, read_rows
 from holamem.database.scope import workspace_scope
 from holamem.database.statements import run_together
 from holamem.ids import new_id
@@ -21,13 +21,24 @@ from workspaces.models.log import Category, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf
 from workspaces.services.duplicates import MAX_RIVALS
-from workspaces.services.entities.names import hold_entities
+from workspaces.services.entities.names import HOLD_ENTITIES
 from workspaces.services.entities.resolving import present_ids
-from workspaces.services.erasure.texts import TextErased, refuse_erased, refuse_gone
+from workspaces.services.erasure.texts import (
+    ERASED_BY,
+    TextErased,
+    refuse_erased,
+    refuse_gone,
+    statement_values,
+)
 from workspaces.services.front_matter import Birth, leaf_front_matter, with_checksum
 from workspaces.services.history import place_in_history
-from workspaces.services.job_rows import new_jobs_statement
-from workspaces.services.jobs import ClaimedJob, LeaseLost, require_lease, wake_for
+from workspaces.services.job_rows import HELD_LEASES, lease_values, new_jobs_statement
+from workspaces.services.jobs import (
+    ClaimedJob,
+    LeaseLost,
+    require_lease,
+    wake_for,
+)
 from workspaces.services.leaf_rows import (
     LeafPlan,
     duplicate_statements,
@@ -91,25 +102,22 @@ def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> Non
     faults.point("leaf.after_file")
     with _removed_on_refusal(leaf.body_path), workspace_scope(workspace, [plan.event.scope_id]):
         make_owner(plan.owner)
-        beside = _hold_tree(workspace, plan=plan)
-        refuse_erased(workspace, event=plan.event, fingerprint=plan.chunk.fingerprint)
-        entities = _hold_entities(workspace, plan=plan)
-        known = _lock_known(workspace, plan=plan, beside=beside)
-        require_lease(job)
+        held = _hold(workspace, job=job, plan=plan)
+        known = _lock_known(workspace, plan=plan, beside=held)
         if known is not None and plan.resolution.kind == "supersede":
             _retire_predecessor(workspace, old=known, new=leaf)
         if known is not None and plan.resolution.kind == "history":
             place_in_history(workspace, leaf=leaf, newer=known)
         end_at_source(leaf, until=plan.resolution.until)
-        run_together([insert_statement([leaf])])
-        faults.point("leaf.after_row")
         jobs = follow_ups(leaf)
         run_together(
             [
-                *leaf_statements(workspace, plan=plan, leaf=leaf, entities=entities),
+                insert_statement([leaf]),
+                *leaf_statements(workspace, plan=plan, leaf=leaf, entities=held.entities),
                 new_jobs_statement(workspace, jobs=jobs),
             ]
         )
+        faults.point("leaf.after_row")
         wake_for(jobs)
         faults.point("leaf.before_commit")
     faults.point("leaf.after_commit")
@@ -125,18 +133,21 @@ def _removed_on_refusal(path: str) -> Iterator[None]:
         raise
 
 
-def _hold_entities(workspace: Workspace, *, plan: LeafPlan) -> list[Entity]:
-    """The primary entity, then the secondary ones; until the commit nobody renames or merges them.
-
-    Raises PlanChanged when somebody did since the plan was made.
-    """
-    planned, tree = plan.owner.entity, plan.owner.tree
+def _entity_ids(workspace: Workspace, *, plan: LeafPlan) -> list[UUID]:
+    """The primary entity, then the secondary ones as they are today."""
+    planned = plan.owner.entity
+    given = [UUID(secondary) for secondary in plan.placement.secondary_ids]
     ids = [planned.id] if planned is not None else []
-    ids += present_ids(workspace, ids=[UUID(given) for given in plan.placement.secondary_ids])
-    held = hold_entities(workspace, ids=ids)
-    known = [held[key] for key in dict.fromkeys(ids) if held[key].scope_id == tree.scope_id]
+    return list(dict.fromkeys([*ids, *(present_ids(workspace, ids=given) if given else [])]))
+
+
+def _in_order(plan: LeafPlan, *, ids: Sequence[UUID], rows: Iterable[Entity]) -> list[Entity]:
+    """Raises PlanChanged when somebody renamed or merged them since the plan was made."""
+    held = {entity.id: entity for entity in rows}
+    known = [held[key] for key in ids if held[key].scope_id == plan.owner.tree.scope_id]
     if any(entity.merged_into_id is not None for entity in known):
         raise PlanChanged
+    planned = plan.owner.entity
     if planned is not None and known[0].name != planned.name:
         raise PlanChanged
     return known
@@ -210,14 +221,18 @@ def _build_leaf(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
-    """Active leaves of the tree as they are once its row is held."""
+class _Held:
+    """Active leaves of the tree as they are once its row is held, and the leaf's entities.
+
+    Until the commit nobody renames or merges the entities.
+    """
 
     has_same_text: bool
     rivals: tuple[UUID, ...]
+    entities: list[Entity]
 
 
-def _lock_known(workspace: Workspace, *, plan: LeafPlan, beside: _Beside) -> SourceLeaf | None:
+def _lock_known(workspace: Workspace, *, plan: LeafPlan, beside: _Held) -> SourceLeaf | None:
     """The leaf that the plan rests on, still active; no leaf with the same text beside it."""
     if plan.event.category == Category.INTEGRATION:
         return _lock_part(workspace, plan=plan)
@@ -253,8 +268,8 @@ def _retire_predecessor(workspace: Workspace, *, old: SourceLeaf, new: SourceLea
     mark_chain_stale(workspace, start=[old.parent_id])
 
 
-# Whoever writes to a tree takes its row first, and waits here for the others; the second statement
-# sees what they have committed. One message for both.
+# Whoever writes to a tree takes its row first, and waits here for the others; the statements after
+# it see what they have committed. One message for all.
 _HOLD_TREE = """
 SELECT 1 FROM workspaces_tree WHERE workspace_id = %(workspace)s AND id = %(tree)s FOR UPDATE;
 SELECT EXISTS (SELECT 1 FROM workspaces_sourceleaf
@@ -265,21 +280,33 @@ SELECT EXISTS (SELECT 1 FROM workspaces_sourceleaf
                 AND subject_key = %(subject)s AND subject_key <> '' AND status = 'active'
               ORDER BY id DESC LIMIT %(rivals)s)
 """
+_HOLD = f"{_HOLD_TREE};{ERASED_BY};{HOLD_ENTITIES};{HELD_LEASES}"
 
 
-def _hold_tree(workspace: Workspace, *, plan: LeafPlan) -> _Beside:
-    """Raises PlanChanged when the tree is gone."""
+def _hold(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> _Held:
+    """Raises PlanChanged when the tree or an entity changed, TextErased and LeaseLost."""
+    ids = _entity_ids(workspace, plan=plan)
+    event, fingerprint = plan.event, plan.chunk.fingerprint
     values: dict[str, Any] = {
-        "workspace": workspace.pk,
+        **statement_values(workspace, event=event, fingerprint=fingerprint),
+        **lease_values({job.id: job.lease_token}),
         "tree": plan.owner.tree.id,
-        "fingerprint": plan.chunk.fingerprint,
         "subject": plan.placement.subject_key,
         "rivals": MAX_RIVALS,
+        "entities": ids,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD_TREE, values)
+        cursor.execute(_HOLD, values)
         if cursor.fetchone() is None:
             raise PlanChanged
         cursor.nextset()
         has_same_text, rivals = cursor.fetchone()
-    return _Beside(has_same_text, tuple(rivals))
+        cursor.nextset()
+        if cursor.fetchone() is not None:
+            raise TextErased
+        cursor.nextset()
+        entities = _in_order(plan, ids=ids, rows=read_rows(Entity, cursor))
+        cursor.nextset()
+        if cursor.fetchone() is None:
+            raise LeaseLost
+    return _Held(has_same_text, tuple(rivals), entities)

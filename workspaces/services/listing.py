@@ -14,6 +14,7 @@ from workspaces.models.jobs import Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.models.trees import LIVE_SUMMARIES, Tree
+from workspaces.services.intake import stored_identifier
 from workspaces.services.principals import Principal
 from workspaces.services.tree_view import owner_names
 
@@ -144,7 +145,8 @@ def list_events(
     session: str | None = None,
 ) -> Listed[EventLine]:
     """Newest first."""
-    named = {"status": status, "kind": kind, "session_ref": session}
+    stored = None if session is None else stored_identifier(workspace, session).text
+    named = {"status": status, "kind": kind, "session_ref": stored}
     with workspace_scope(workspace, scopes):
         rows = workspace.events.filter(**{k: v for k, v in named.items() if v is not None})
         found = read_slice(rows.defer("payload_text", "metadata"), wanted=wanted, newest_first=True)

@@ -4,11 +4,14 @@ Planned before the leaf's file is written (the path holds the slug), made in the
 transaction: a tree exists from its first admitted leaf, not earlier.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 
+from holamem.database.rows import read_rows
 from holamem.database.scope import workspace_scope
 from holamem.ids import new_id
 from holamem.text.normalise import normalise_name
@@ -17,7 +20,8 @@ from workspaces.models.entities import Entity
 from workspaces.models.log import Category, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import Tree
-from workspaces.services.entities.names import lock_names
+from workspaces.services.entities.names import compared_names, lock_entities, lock_names
+from workspaces.services.entities.refresh import request_refresh
 from workspaces.services.placement import NewEntityPlan, Placement
 from workspaces.services.topology import request_rejudge
 
@@ -27,12 +31,16 @@ FALLBACK_NAME = "Uncategorized"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Rows that exist, or unsaved ones that the leaf's transaction will make."""
+    """Rows that exist, or unsaved ones that the leaf's transaction will make.
+
+    `disputed`: relations that the leaf tells of the new entity and that meant somebody else.
+    """
 
     entity: Entity | None
     tree: Tree
     entity_is_new: bool
     tree_is_new: bool
+    disputed: tuple[str, ...] = ()
 
 
 def plan_owner(workspace: Workspace, *, event: Event, placement: Placement | None) -> Owner:
@@ -42,14 +50,22 @@ def plan_owner(workspace: Workspace, *, event: Event, placement: Placement | Non
             entity, entity_is_new = None, False
             tree = _integration_tree(workspace, event=event)
         else:
-            entity, entity_is_new = _entity(workspace, event=event, placement=placement)
-            tree = _interaction_tree(workspace, entity=entity)
+            entity, entity_is_new, tree = _entity(workspace, event=event, placement=placement)
     return Owner(
         entity=entity,
         tree=tree,
         entity_is_new=entity_is_new,
         tree_is_new=tree._state.adding,
+        disputed=_disputed(entity, placement=placement) if entity_is_new else (),
     )
+
+
+def _disputed(entity: Entity | None, *, placement: Placement | None) -> tuple[str, ...]:
+    """All relations that the new entity was told to be and does not get."""
+    new = placement.new_entity if placement else None
+    if new is None or entity is None or entity.aliases:
+        return ()
+    return tuple(map(normalise_name, new.aliases))
 
 
 def entity_owner(workspace: Workspace, *, entity: Entity) -> Owner:
@@ -62,6 +78,8 @@ def make_owner(owner: Owner) -> None:
     """Insert what is new; a concurrent twin makes this an IntegrityError, and the plan is redone."""
     if owner.entity is not None and owner.entity_is_new:
         _require_new_name(owner.entity)
+        if owner.disputed:
+            _withdraw(owner.entity, relations=owner.disputed)
         owner.entity.save(force_insert=True)
         if not owner.entity.is_system:
             request_rejudge(owner.entity.workspace, entity=owner.entity)
@@ -73,8 +91,24 @@ def _require_new_name(entity: Entity) -> None:
     """What a person named so meanwhile, or gave this alias, is the owner instead."""
     lock_names(entity.scope_id)
     rows = entity.workspace.entities.filter(scope_id=entity.scope_id, is_system=False)
-    if rows.filter(normalised_names__contains=[entity.normalised_name]).exists():
+    if rows.filter(normalised_names__overlap=entity.normalised_names).exists():
         raise IntegrityError("an entity of this name was made meanwhile")
+
+
+def _withdraw(entity: Entity, *, relations: Collection[str]) -> None:
+    """My boss is another one now, or one of several: from here on the words alone say nobody."""
+    workspace = entity.workspace
+    rows = workspace.entities.filter(scope_id=entity.scope_id, is_system=False)
+    for holder_id in rows.filter(normalised_names__overlap=list(relations)).values_list(
+        "id", flat=True
+    ):
+        trees = workspace.trees.select_for_update(of=("self",)).filter(entity=holder_id)
+        list(trees.order_by("id").values_list("id", flat=True))
+        holder = lock_entities(workspace, ids=[holder_id])[holder_id]
+        holder.aliases = [a for a in holder.aliases if normalise_name(a) not in relations]
+        holder.normalised_names = compared_names(holder)
+        holder.save(update_fields=["aliases", "normalised_names"])
+        request_refresh(workspace, entities=[holder])
 
 
 # Raw SQL for what is read for every chunk: the ORM takes longer to build it than it takes to run.
@@ -83,11 +117,17 @@ _PRESENT = """
 SELECT owner.* FROM workspaces_entity AS named
   JOIN workspaces_entity AS owner ON owner.workspace_id = named.workspace_id
    AND owner.id = coalesce(named.merged_into_id, named.id)
- WHERE named.workspace_id = %s AND named.scope_id = %s AND named.id = %s
+ WHERE named.workspace_id = %(workspace)s AND named.scope_id = %(scope)s AND named.id = %(entity)s
 """
 _FALLBACK = """
 SELECT * FROM workspaces_entity
- WHERE workspace_id = %s AND scope_id = %s AND slug = %s AND is_system
+ WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND slug = %(slug)s AND is_system
+"""
+# After one of these, in the same message.
+_ITS_TREE = """;
+SELECT tree.* FROM ({owner}) AS owner JOIN workspaces_tree AS tree
+    ON tree.workspace_id = %(workspace)s AND tree.scope_id = %(scope)s
+   AND tree.category = %(category)s AND tree.key = 'interaction:' || owner.slug
 """
 _TREE = """
 SELECT * FROM workspaces_tree
@@ -95,19 +135,44 @@ SELECT * FROM workspaces_tree
 """
 
 
-def _entity(workspace: Workspace, *, event: Event, placement: Placement) -> tuple[Entity, bool]:
+def _entity(
+    workspace: Workspace, *, event: Event, placement: Placement
+) -> tuple[Entity, bool, Tree]:
+    """With whether it is new, and its tree, which may be new too."""
     if placement.entity_id is not None:
-        values = [workspace.pk, event.scope_id, placement.entity_id]
-        owner = next(iter(workspace.entities.raw(_PRESENT, values)), None)
-        if owner is not None and not owner.is_nameless:
-            return owner, False
+        found = _with_tree(workspace, event=event, owner=_PRESENT, entity=placement.entity_id)
+        if found is not None and not found[0].is_nameless:
+            return found[0], False, found[1]
     if placement.new_entity is not None:
-        return _named_entity(workspace, scope_id=event.scope_id, plan=placement.new_entity)
-    values = [workspace.pk, event.scope_id, FALLBACK_SLUG]
-    fallback = next(iter(workspace.entities.raw(_FALLBACK, values)), None)
-    if fallback is not None:
-        return fallback, False
-    return _fallback_entity(workspace, scope_id=event.scope_id), True
+        entity, is_new = _named_entity(
+            workspace, scope_id=event.scope_id, plan=placement.new_entity
+        )
+        return entity, is_new, _interaction_tree(workspace, entity=entity)
+    found = _with_tree(workspace, event=event, owner=_FALLBACK, slug=FALLBACK_SLUG)
+    if found is not None:
+        return found[0], False, found[1]
+    entity = _fallback_entity(workspace, scope_id=event.scope_id)
+    return entity, True, _interaction_tree(workspace, entity=entity)
+
+
+def _with_tree(
+    workspace: Workspace, *, event: Event, owner: str, **sought: str
+) -> tuple[Entity, Tree] | None:
+    """An entity that exists, with its tree or the one that it would get, in one round trip."""
+    values: dict[str, Any] = {
+        "workspace": workspace.pk,
+        "scope": event.scope_id,
+        "category": str(Category.INTERACTION),
+        **sought,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(owner + _ITS_TREE.format(owner=owner), values)
+        entities = read_rows(Entity, cursor)
+        cursor.nextset()
+        trees = read_rows(Tree, cursor)
+    if not entities:
+        return None
+    return entities[0], trees[0] if trees else _new_tree(workspace, entity=entities[0])
 
 
 def _named_entity(
@@ -125,6 +190,7 @@ def _named_entity(
     slug = slugify(plan.name)
     if rows.filter(slug=slug).exists() or slug == FALLBACK_SLUG:
         slug = f"{slug}-{entity_id.hex[-6:]}"
+    aliases = _free_aliases(workspace, scope_id=scope_id, plan=plan)
     entity = Entity(
         id=entity_id,
         workspace=workspace,
@@ -133,9 +199,18 @@ def _named_entity(
         slug=slug,
         name=plan.name,
         normalised_name=compared,
-        normalised_names=[compared],
+        aliases=aliases,
+        normalised_names=[compared, *map(normalise_name, aliases)],
     )
     return entity, True
+
+
+def _free_aliases(workspace: Workspace, *, scope_id: UUID, plan: NewEntityPlan) -> list[str]:
+    """None of them when one means somebody else already: then it says of nobody who is meant."""
+    compared = [normalise_name(alias) for alias in plan.aliases]
+    rows = workspace.entities.filter(scope_id=scope_id)
+    is_taken = bool(compared) and rows.filter(normalised_names__overlap=compared).exists()
+    return [] if is_taken else list(plan.aliases)
 
 
 def _fallback_entity(workspace: Workspace, *, scope_id: UUID) -> Entity:
@@ -155,11 +230,15 @@ def _interaction_tree(workspace: Workspace, *, entity: Entity) -> Tree:
     key = f"interaction:{entity.slug}"
     values = [workspace.pk, entity.scope_id, str(Category.INTERACTION), key]
     known = next(iter(workspace.trees.raw(_TREE, values)), None)
-    return known or Tree(
+    return known or _new_tree(workspace, entity=entity)
+
+
+def _new_tree(workspace: Workspace, *, entity: Entity) -> Tree:
+    return Tree(
         workspace=workspace,
         scope_id=entity.scope_id,
         category=Category.INTERACTION,
-        key=key,
+        key=f"interaction:{entity.slug}",
         title=entity.name,
         entity=entity,
     )

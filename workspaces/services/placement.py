@@ -14,6 +14,7 @@ from itertools import pairwise
 from holamem.text.normalise import normalise, normalise_name
 from workspaces.judging.base import Assignment, EntityCandidate
 from workspaces.judging.placeholders import is_placeholder
+from workspaces.judging.relations_told import is_relation
 from workspaces.models.entities import Entity
 from workspaces.models.log import Chunk
 from workspaces.settings import WorkspaceSettings
@@ -24,6 +25,7 @@ NAME_CHARACTERS = 120
 SUBJECT_CHARACTERS = 200
 MAX_LABELS = 8
 MAX_SECONDARY = 8
+MAX_RELATIONS = 2
 
 _FORBIDDEN_IN_NAMES = re.compile(r"[\x00-\x1f/\\\u202a-\u202e\u2066-\u2069<>\[\]{}|]")
 _LATIN_WORD = re.compile(r"[^\W\u3400-\u9fff]+[+#]*")
@@ -36,10 +38,14 @@ _CHINESE_TITLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NewEntityPlan:
-    """An entity that is made with the leaf; id and slug come from us, never from a judge."""
+    """An entity that is made with the leaf; id and slug come from us, never from a judge.
+
+    `aliases` are relations of the speaker: 我的上司, my boss.
+    """
 
     type: str
     name: str
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,8 @@ def _valid_new_entity(assignment: Assignment, *, text: str) -> NewEntityPlan | N
     evidence = normalise(new.evidence)
     if not evidence or evidence not in normalise(text):
         return None
-    return NewEntityPlan(type=new.type, name=normalise(new.name))
+    aliases = tuple(alias for alias in new.aliases if is_relation(alias))[:MAX_RELATIONS]
+    return NewEntityPlan(type=new.type, name=normalise(new.name), aliases=aliases)
 
 
 def _is_named_in(text: str, *, name: str) -> bool:

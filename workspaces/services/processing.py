@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from holamem import faults
 from holamem.database.scope import reading_scope, workspace_scope
@@ -21,7 +21,7 @@ from workspaces.models.tenancy import Workspace
 from workspaces.services.ahead import Ahead, Judged, is_offline
 from workspaces.services.chunks import ensure_chunks
 from workspaces.services.duplicates import resolve
-from workspaces.services.erasure.texts import TextErased, erased_by, keep_erased
+from workspaces.services.erasure.texts import TextErased, keep_erased, outcome_now
 from workspaces.services.jobs import (
     ClaimedJob,
     LeaseLost,
@@ -164,14 +164,8 @@ def process_chunk(
 def _state_now(workspace: Workspace, *, event: Event, chunk: Chunk) -> str:
     """The outcome, or ERASED where the text was taken before it was judged."""
     with workspace_scope(workspace, [event.scope_id]):
-        if erased_by(workspace, event=event, fingerprint=chunk.fingerprint) is not None:
-            return ERASED
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT outcome FROM workspaces_chunk WHERE workspace_id = %s AND id = %s",
-                [workspace.pk, chunk.id],
-            )
-            return str(cursor.fetchone()[0])
+        outcome, is_erased = outcome_now(workspace, event=event, chunk=chunk)
+    return ERASED if is_erased else outcome
 
 
 def _judge(

@@ -16,16 +16,23 @@ BATCH = 500
 DEFAULT_DAYS = WorkspaceSettings().retention_days
 NO_TEXT_LEFT = "expired"
 
-# One probe of the index a workspace, however many events it has. Rows that another worker
-# holds are left to the next sweep.
+# One probe of the index a workspace, however many events it has. The batch takes the oldest
+# event of each workspace, then the second oldest of each, and so on: nobody's backlog keeps the
+# others waiting. Rows that another worker holds are left to the next sweep.
 _EXPIRED = """
-SELECT event.id FROM workspaces_workspace AS workspace CROSS JOIN LATERAL (
-  SELECT id FROM workspaces_event
-   WHERE workspace_id = workspace.id AND payload_text <> '' AND status IN ('processed', 'dead')
-     AND received_at < %(now)s - make_interval(
-           days => COALESCE((workspace.settings ->> 'retention_days')::int, %(default)s))
-   ORDER BY received_at LIMIT %(batch)s FOR UPDATE SKIP LOCKED) AS event
- LIMIT %(batch)s
+WITH turns AS MATERIALIZED (
+  SELECT expired.id FROM workspaces_workspace AS workspace CROSS JOIN LATERAL (
+    SELECT oldest.*, row_number() OVER (ORDER BY received_at, id) AS turn FROM (
+      SELECT id, received_at FROM workspaces_event
+       WHERE workspace_id = workspace.id AND payload_text <> ''
+         AND status IN ('processed', 'dead')
+         AND received_at < %(now)s - make_interval(
+               days => COALESCE((workspace.settings ->> 'retention_days')::int, %(default)s))
+       ORDER BY received_at, id LIMIT %(batch)s) AS oldest) AS expired
+   ORDER BY expired.turn, expired.received_at LIMIT %(batch)s)
+SELECT id FROM workspaces_event
+ WHERE id IN (SELECT id FROM turns) AND payload_text <> '' AND status IN ('processed', 'dead')
+ ORDER BY id FOR UPDATE SKIP LOCKED
 """
 
 

@@ -14,6 +14,7 @@ from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import RetiredBody, SourceLeaf, SummaryNode
 from workspaces.services.seal_plan import Step
 from workspaces.services.summaries import without_citations
+from workspaces.services.topology import mirror_due
 
 RETIRED_HOURS = 24  # an answer that is being built may still hold the old path
 
@@ -159,7 +160,11 @@ def _given_up(workspace: Workspace, *, scope_id: UUID, paths: Sequence[str]) -> 
 
 
 def height_statement(workspace: Workspace, *, step: Step, height: int) -> Statement:
+    """With the mark that the sidecar is behind: a pass that dies before it writes it is followed
+    by one that finds nothing to seal.
+    """
     return Statement(
-        "UPDATE workspaces_tree SET height = %s, updated_at = %s WHERE workspace_id = %s AND id = %s",
-        [height, now(), workspace.pk, step.tree.id],
+        "UPDATE workspaces_tree SET height = %s, updated_at = %s, mirrored_state = %s"
+        " WHERE workspace_id = %s AND id = %s",
+        [height, now(), mirror_due(), workspace.pk, step.tree.id],
     )

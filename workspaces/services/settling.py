@@ -10,6 +10,7 @@ from django.db.models import F
 
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
+from holamem.errors import Conflict
 from workspaces.index.entries import drop_entries
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
@@ -92,11 +93,43 @@ UPDATE workspaces_sourceleaf AS leaf
 """  # noqa: S608 - put together from the constants above
 
 
+# Of each object that once said this leaf: whether its latest revision still does, or is a deletion.
+_LATEST = f"""
+WITH begun AS NOT MATERIALIZED ({_BEGUN}), said AS (
+  SELECT begun.* FROM begun JOIN workspaces_leafsource AS link
+      ON link.workspace_id = %(workspace)s AND link.event_id = begun.id
+   WHERE link.leaf_id = %(leaf)s)
+SELECT latest.id IN (SELECT id FROM said), latest.deleted
+  FROM said CROSS JOIN LATERAL (
+    SELECT newer.id, e.deleted FROM begun AS newer
+      JOIN workspaces_event AS e ON e.workspace_id = %(workspace)s AND e.id = newer.id
+     WHERE {_SAME_OBJECT.format(a="newer", b="said")}
+     ORDER BY newer.at DESC, newer.id DESC LIMIT 1) AS latest
+"""  # noqa: S608 - put together from the constants above
+
+
 @dataclass(frozen=True, slots=True)
 class _LeftOver:
     leaf_id: UUID
     parent_id: UUID | None
     valid_until: datetime
+
+
+def refuse_unsaid(workspace: Workspace, *, leaf_id: UUID) -> None:
+    """Raises Conflict when no object of the source says this leaf any more; in the caller's step."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LATEST, {"workspace": workspace.pk, "leaf": leaf_id})
+        latest = cursor.fetchall()
+    if not latest or any(is_said for is_said, _ in latest):
+        return
+    if all(is_deleted for _, is_deleted in latest):
+        raise Conflict(
+            "This leaf was deleted at its source; it comes back when the source has it again.",
+            detail={"code": "deleted_at_source"},
+        )
+    raise Conflict(
+        "The source of this leaf no longer says it.", detail={"code": "changed_at_source"}
+    )
 
 
 def settle_revision(workspace: Workspace, *, job: ClaimedJob, event: Event) -> None:

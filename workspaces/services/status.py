@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from holamem.clock import now
 from holamem.database.scope import system_scope, workspace_scope
+from holamem.errors import StorageFull, StorageRefused
 from workspaces.models.jobs import Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
@@ -86,3 +87,13 @@ def oldest_due_seconds() -> float:
     with system_scope():
         due = Job.objects.filter(state=Job.State.READY, next_try_at__lte=Now())
         return _seconds_since(due.aggregate(oldest=Min("next_try_at"))["oldest"])
+
+
+def waits_for_storage() -> bool:
+    """Whether work of the installation waits because the body store refused it, as it would again.
+
+    A disk that fails without being full shows nowhere else; the mark goes with the next success.
+    """
+    refused = Q(error__startswith=StorageFull.code) | Q(error__startswith=StorageRefused.code)
+    with system_scope():
+        return Job.objects.filter(refused, state=Job.State.READY).exists()

@@ -5,25 +5,39 @@ from uuid import UUID, uuid4
 
 from django.db import connection
 
-from workspaces.index.entries import drop_entries, set_entry_status
+from holamem.database.statements import Statement, run_together
+from workspaces.index.entries import drop_statements
 from workspaces.models.entities import Entity
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import LIVE_SUMMARIES, SummaryNode, Tree
-from workspaces.services.jobs import add_job
+from workspaces.models.trees import LIVE_SUMMARIES, Tree
+from workspaces.services.job_rows import NewJob, new_jobs_statement
+from workspaces.services.jobs import add_job, wake_for
 
 MIRROR_DUE = "~"
 
 # One statement up to the root: the ORM has no recursive query.
-_ANCESTORS = """
+_CHAIN = """
 WITH RECURSIVE chain AS (
   SELECT id, parent_id FROM workspaces_summarynode
    WHERE workspace_id = %(workspace)s AND id = ANY(%(start)s)
   UNION
   SELECT above.id, above.parent_id FROM workspaces_summarynode AS above
     JOIN chain ON above.workspace_id = %(workspace)s AND above.id = chain.parent_id)
-SELECT id FROM chain
 """
+_ANCESTORS = f"{_CHAIN} SELECT id FROM chain"  # noqa: S608 - a constant
+# With their search entries, so that search needs no join to filter by it.
+_MARK_STALE = f"""{_CHAIN.rstrip()},
+stale AS (
+  UPDATE workspaces_summarynode SET status = 'stale'
+   WHERE workspace_id = %(workspace)s AND status = 'sealed' AND id IN (SELECT id FROM chain)
+  RETURNING id),
+vectors AS (
+  UPDATE workspaces_vectorentry SET status = 'stale'
+   WHERE workspace_id = %(workspace)s AND node_id IN (SELECT id FROM stale))
+UPDATE workspaces_lexemeentry SET status = 'stale'
+ WHERE workspace_id = %(workspace)s AND node_id IN (SELECT id FROM stale)
+"""  # noqa: S608 - a constant
 # By what each summary was written from: a retired one has no parent to walk along.
 _COVERING = """
 WITH RECURSIVE covering AS (
@@ -49,13 +63,10 @@ def ancestor_ids(workspace: Workspace, *, start: Sequence[UUID | None]) -> list[
 
 def mark_chain_stale(workspace: Workspace, *, start: Sequence[UUID | None]) -> None:
     """A sealed chain above a leaf that was replaced: still readable, and known to be behind."""
-    stale = list(
-        workspace.summaries.filter(
-            id__in=ancestor_ids(workspace, start=start), status=SummaryNode.Status.SEALED
-        ).values_list("id", flat=True)
-    )
-    workspace.summaries.filter(id__in=stale).update(status=SummaryNode.Status.STALE)
-    set_entry_status(workspace, node_ids=stale, status=SummaryNode.Status.STALE)
+    ids = [node_id for node_id in start if node_id is not None]
+    if ids:
+        with connection.cursor() as cursor:
+            cursor.execute(_MARK_STALE, {"workspace": workspace.pk, "start": ids})
 
 
 def mark_chain_quarantined(workspace: Workspace, *, start: Sequence[UUID | None]) -> None:
@@ -78,11 +89,15 @@ def quarantine_covering(workspace: Workspace, *, tree_id: UUID, leaf_ids: Sequen
 
 def _quarantine(workspace: Workspace, *, node_ids: Sequence[UUID]) -> None:
     """The next pass replaces what is live like a stale one; `withheld` stays when it retires."""
-    workspace.summaries.filter(id__in=node_ids).update(withheld=True)
-    workspace.summaries.filter(id__in=node_ids, status__in=LIVE_SUMMARIES).update(
-        status=SummaryNode.Status.QUARANTINED
+    if not node_ids:
+        return
+    withheld = Statement(
+        "UPDATE workspaces_summarynode SET withheld = true,"
+        " status = CASE WHEN status = ANY(%s) THEN 'quarantined' ELSE status END"
+        " WHERE workspace_id = %s AND id = ANY(%s::uuid[])",
+        [[str(status) for status in LIVE_SUMMARIES], workspace.pk, list(node_ids)],
     )
-    drop_entries(workspace, node_ids=node_ids)
+    run_together([withheld, *drop_statements(workspace, node_ids=node_ids)])
 
 
 def request_rejudge(workspace: Workspace, *, entity: Entity) -> None:
@@ -107,11 +122,10 @@ def mirror_due() -> str:
 
 def request_seal(workspace: Workspace, *, tree: Tree) -> None:
     """Queue a pass over the tree: seal what is due, replace what is stale, mirror what changed."""
-    workspace.trees.filter(id=tree.id).update(mirrored_state=mirror_due())
-    add_job(
-        workspace,
-        topic=Job.Topic.TREE_DIRTY,
-        target_id=tree.id,
-        scope_id=tree.scope_id,
-        priority=150,
+    due = Statement(
+        "UPDATE workspaces_tree SET mirrored_state = %s WHERE workspace_id = %s AND id = %s",
+        [mirror_due(), workspace.pk, tree.id],
     )
+    job = NewJob(Job.Topic.TREE_DIRTY, tree.id, tree.scope_id, priority=150)
+    run_together([due, new_jobs_statement(workspace, jobs=[job])])
+    wake_for([job])

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
 
-from holamem.database.scope import workspace_scope
+from holamem.database.scope import reading_scope, workspace_scope
 from holamem.errors import NotFound
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, SummaryNode, Tree, is_withheld
@@ -107,7 +107,7 @@ def tree_branch(
 
     A focus that is not a live summary of this tree is the same as none.
     """
-    with workspace_scope(workspace, scopes):
+    with reading_scope(workspace, scopes):
         tree = workspace.trees.filter(id=tree_id).first()
         if tree is None:
             raise NotFound("There is no such tree.")

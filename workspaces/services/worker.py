@@ -10,9 +10,10 @@ from uuid import UUID
 from django.db import DatabaseError, connection
 
 from holamem.database.scope import ScopeViolation, system_scope
-from holamem.errors import HolamemError, ProviderError
+from holamem.errors import HolamemError, ProviderError, StorageRefused
 from holamem.queue import send_wake_up
 from workspaces.index.embedding import EmbeddingMismatch
+from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.services.claiming import Turns
 from workspaces.services.jobs import (
@@ -36,9 +37,14 @@ logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 60  # then the wake-up ends and the sweeper's next one goes on
 RENEW_SECONDS = LEASE_SECONDS / 3
+PAYLOAD_VERSION = 1
 POSTPONE_SECONDS = 30.0
 POSTPONE_SECONDS_MAX = 600.0
 _OPERATOR_KINDS = frozenset({"key_refused", "status"})
+# SQLSTATE: rollbacks for another's sake, lack of resources, the system below the server.
+_OUTAGE_CLASSES = frozenset({"40", "53", "58"})
+# A lock that was not to be had, a shutdown by an administrator, a start that is not over.
+_OUTAGE_STATES = frozenset({"55P03", "57P01", "57P03"})
 
 
 _turns = Turns()
@@ -71,7 +77,7 @@ def run_job(job: ClaimedJob) -> None:
 def run_jobs(jobs: Sequence[ClaimedJob]) -> None:
     """Jobs of one topic and scope together, where the topic has a way to; each is settled."""
     handler = batch_handler_of(jobs[0].topic)
-    if handler is None or len(jobs) == 1:
+    if handler is None or len(jobs) == 1 or not all(map(is_understood, jobs)):
         for job in jobs:
             run_job(job)
         return
@@ -132,17 +138,32 @@ def _settle(job: ClaimedJob, *, error: Exception | None) -> str:
         return "postponed"
     if isinstance(error, ProviderError):
         return _settle_provider_error(job, error)
-    if isinstance(error, EmbeddingMismatch):
-        # Every job would fail the same way until an operator sets the model right.
+    if isinstance(error, EmbeddingMismatch | StorageRefused):
+        # Every job would fail the same way until an operator sets the model or the disk right.
         postpone_job(job, error=f"{error.code}: {error}", delay_seconds=POSTPONE_SECONDS)
         return "postponed"
     if isinstance(error, HolamemError):
         fail_job(job, error=f"{error.code}: {error}")
         return "failed"
+    if _is_outage(error):
+        _reset_connection(error)
+        words = f"The database refused: {type(error.__cause__).__name__}"
+        postpone_job(job, error=words, delay_seconds=POSTPONE_SECONDS)
+        return "postponed"
     logger.error("job.crashed", extra={"topic": job.topic, "job_id": str(job.id)}, exc_info=error)
     _reset_connection(error)
     fail_job(job, error=f"{type(error).__name__} while running this job")
     return "failed"
+
+
+def _is_outage(error: Exception) -> bool:
+    """The database's state, not the job's fault: a full disk, a shutdown, another's locks.
+
+    A connection that is lost counts, since it may be this job that ends the server each time.
+    """
+    state = str(getattr(error.__cause__, "sqlstate", None) or "")
+    is_state = state in _OUTAGE_STATES or state[:2] in _OUTAGE_CLASSES
+    return isinstance(error, DatabaseError) and is_state
 
 
 @contextmanager
@@ -193,8 +214,24 @@ def _reset_connection(error: Exception) -> None:
         connection.close_if_unusable_or_obsolete()
 
 
+class NotUnderstood(HolamemError):
+    """The job was queued by a newer release: it is kept, for a worker that knows what it means."""
+
+    code = "job_not_understood"
+
+
+def is_understood(job: ClaimedJob) -> bool:
+    """A topic of ours, in a form that this release reads; without a version it is the first."""
+    return job.topic in Job.Topic.values and job.payload.get("version", 1) == PAYLOAD_VERSION
+
+
 def handle(job: ClaimedJob) -> None:
-    """Call the topic's handler. A topic without one has nothing to do; a gone workspace neither."""
+    """Call the topic's handler. A topic without one has nothing to do; a gone workspace neither.
+
+    Raises NotUnderstood.
+    """
+    if not is_understood(job):
+        raise NotUnderstood("This job was queued by another release.")
     handler, workspace = handler_of(job.topic), _workspace_of(job)
     if handler is not None and workspace is not None:
         handler(workspace, job)

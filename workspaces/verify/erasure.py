@@ -8,6 +8,7 @@ from holamem.database.scope import system_scope
 from workspaces.bodies import body_storage
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf
+from workspaces.services.erasure.journal import journal_directory
 from workspaces.verify.findings import Check, Violation, rows
 
 ERASE_AGAIN = "Run `manage.py replay_erasures`, or retry the job `erase` from the jobs page."
@@ -35,6 +36,20 @@ def remaining_files(workspace: Workspace) -> Iterator[Violation]:
     for leaf_id, path in found:
         if storage.exists(path):
             yield Violation(f"leaf:{leaf_id}", path)
+
+
+def forgotten_erasures(workspace: Workspace) -> Iterator[Violation]:
+    """Entries of the journal beside the bodies that an older database, put back, knows nothing of."""
+    directory = journal_directory(workspace)
+    try:
+        _, names = body_storage().listdir(directory)
+    except FileNotFoundError:
+        return
+    with system_scope():
+        known = {str(row) for row in workspace.erasures.values_list("id", flat=True)}
+    for name in sorted(names):
+        if name.endswith(".json") and name.removesuffix(".json") not in known:
+            yield Violation(f"erasure:{name.removesuffix('.json')}", f"{directory}/{name}")
 
 
 CHECKS = (
@@ -118,6 +133,12 @@ CHECKS = (
             " WHERE j.topic = 'erase' AND j.target_id = e.id"
             " AND j.state IN ('ready', 'running', 'parked'))",
         ),
+        "Run `manage.py replay_erasures`.",
+    ),
+    Check(
+        "S6",
+        "An erasure that is recorded beside the bodies is known to the database.",
+        forgotten_erasures,
         "Run `manage.py replay_erasures`.",
     ),
     Check(

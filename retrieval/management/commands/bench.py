@@ -1,9 +1,11 @@
 """`manage.py bench`: measure this machine. Without --url it starts a server of its own."""
 
 import json
+import os
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,9 +16,12 @@ from holamem.errors import NotFound
 from holamem.sample.loader import SampleFailed
 from retrieval.bench.alone import measure_alone
 from retrieval.bench.asking import measure_retrieve, measure_statements, sample_questions
+from retrieval.bench.datasets import SETS, NoSuchData, load
+from retrieval.bench.erasing import measure_erase
 from retrieval.bench.growing import measure_seal
 from retrieval.bench.ingest import measure_ingest
 from retrieval.bench.measures import Measure, as_json, as_table
+from retrieval.bench.recall import measure_recall
 from retrieval.bench.server import DidNotStart, Target, own_server
 from retrieval.bench.starting import measure_up
 from retrieval.bench.writing import measure_write
@@ -42,23 +47,30 @@ class Command(BaseCommand):
         write.add_argument("--events", type=int, default=10_000, help="without vectors")
         seal = parts.add_parser("seal", help="what each leaf costs a tree that grows")
         seal.add_argument("--leaves", type=int, default=10_000)
-        for part in (write, seal):
+        erase = parts.add_parser("erase", help="leaves below three levels of summaries")
+        erase.add_argument("--leaves", type=int, default=60)
+        erase.add_argument("--erasures", type=int, default=20)
+        recall = parts.add_parser("recall", help="evidence found on public conversations")
+        recall.add_argument("--data", help="folder of the data sets; else HOLAMEM_BENCH_DATA")
+        recall.add_argument("--set", choices=SETS, default="locomo", dest="data_set")
+        recall.add_argument("--conversations", help="their names, with commas; else all")
+        for part in (write, seal, erase):
             part.add_argument("--inside", action="store_true", help=SUPPRESS)
         up = parts.add_parser("up", help="first and second start")
-        for part in (ingest, retrieve):
+        for part in (ingest, retrieve, recall):
             part.add_argument("--url", help="a running server, in place of one of our own")
             part.add_argument("--key")
         for part in (retrieve, statements):
             part.add_argument("--questions", type=int, help="at most so many of the sample's")
-        for part in (ingest, retrieve, statements):
+        for part in (ingest, retrieve, statements, recall):
             part.add_argument("--workspace", required=part is statements)
-        for part in (ingest, retrieve, statements, write, seal, up):
+        for part in (ingest, retrieve, recall, statements, write, seal, erase, up):
             part.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             measures = _PARTS[options["part"]](options)
-        except (DidNotStart, SampleFailed, httpx2.HTTPError) as error:
+        except (DidNotStart, NoSuchData, SampleFailed, httpx2.HTTPError) as error:
             raise CommandError(str(error)) from error
         except NotFound as error:
             raise CommandError(error.message) from error
@@ -92,6 +104,20 @@ def _retrieve(options: dict[str, Any]) -> list[Measure]:
         return measure_retrieve(target, asked=asked, rounds=options["rounds"])
 
 
+def _recall(options: dict[str, Any]) -> list[Measure]:
+    folder = options["data"] or os.environ.get("HOLAMEM_BENCH_DATA")
+    if not folder:
+        raise CommandError("--data or HOLAMEM_BENCH_DATA has to name the folder of the data sets.")
+    told = load(options["data_set"], data=Path(folder))
+    wanted = options["conversations"]
+    if wanted is not None:
+        told = [item for item in told if item.name in wanted.split(",")]
+    if not told:
+        raise CommandError("There is no such conversation.")
+    with _target(options, sample="none") as target:
+        return measure_recall(target, conversations=told)
+
+
 def _statements(options: dict[str, Any]) -> list[Measure]:
     if not get_environment().database_url:
         raise CommandError("HOLAMEM_DATABASE_URL has to name the database that is measured.")
@@ -114,11 +140,21 @@ def _seal(options: dict[str, Any]) -> list[Measure]:
     return measure_alone(["seal", "--json", "--leaves", str(options["leaves"])])
 
 
+def _erase(options: dict[str, Any]) -> list[Measure]:
+    leaves, erasures = options["leaves"], options["erasures"]
+    if options["inside"]:
+        return measure_erase(leaves=leaves, erasures=erasures)
+    sizes = ["--leaves", str(leaves), "--erasures", str(erasures)]
+    return measure_alone(["erase", "--json", *sizes])
+
+
 _PARTS: dict[str, Callable[[dict[str, Any]], list[Measure]]] = {
     "ingest": _ingest,
     "retrieve": _retrieve,
+    "recall": _recall,
     "statements": _statements,
     "write": _write,
     "seal": _seal,
+    "erase": _erase,
     "up": lambda options: measure_up(),
 }

@@ -54,3 +54,10 @@ def test_write_measures_one_worker_with_and_without_vectors() -> None:
 def test_seal_measures_a_tree_of_its_own() -> None:
     measured = run("seal", "--leaves", "10")
     assert measured["nodes_per_leaf_10"] == 0.1
+
+
+def test_erase_measures_leaves_below_three_levels() -> None:
+    measured = run("erase", "--leaves", "30", "--erasures", "2")
+    assert (measured["erasures"], measured["read_after_request"]) == (2, 0)
+    assert 0 < measured["erase_request_p50"] <= measured["erase_request_p95"]
+    assert measured["erase_complete_max"] > 0

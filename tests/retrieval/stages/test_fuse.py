@@ -1,10 +1,12 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
 from retrieval.stages.candidates import Candidates
-from retrieval.stages.fuse import fuse, idf
+from retrieval.stages.fuse import fuse
 from retrieval.stages.intent import build_intent, read_query
+from retrieval.stages.words import idf
 from retrieval.types import Anchor, EntityMatch, Intent, Lookups, Ranked
 from workspaces.index.search import Found, FoundNode
 
@@ -35,6 +37,8 @@ def node(
         "event_id": None,
         "previous_event_id": None,
         "next_event_id": None,
+        "asks": False,
+        "names_time": False,
     }
     return FoundNode(
         node_id=uuid5(SPACE, name), term_counts=counts, cosines=(cosine,), **{**fields, **values}
@@ -63,9 +67,11 @@ def ranked(
     return fuse(candidates, intent=intent, query=query, as_of=as_of)
 
 
-def _padded(item: FoundNode, count: int) -> FoundNode:
-    from dataclasses import replace
+def _of(wanted: FoundNode, found: list[Ranked]) -> Ranked:
+    return next(item for item in found if item.node_id == wanted.node_id)
 
+
+def _padded(item: FoundNode, count: int) -> FoundNode:
     return replace(item, term_counts=(item.term_counts + (0,) * count)[:count])
 
 
@@ -117,6 +123,49 @@ def test_a_session_that_speaks_of_the_question_lifts_its_turns() -> None:
     result = order("Which port?", [*others, same, match])
 
     assert result[:2] == [match.node_id, same.node_id]
+
+
+def test_a_session_of_one_turn_is_no_route_to_it() -> None:
+    """Its words are the turn's own and would count twice."""
+    match = node("match", counts=(1,), session_ref="one")
+    alone = node("alone", counts=(1,))
+    others = [node(f"other {n}", session_ref=f"s{n // 2}") for n in range(6)]
+
+    by_id = {item.node_id: item for item in ranked("Which port?", [*others, alone, match])}
+
+    assert by_id[match.node_id].score == by_id[alone.node_id].score
+
+
+def test_the_answer_to_the_same_question_comes_first() -> None:
+    asked, told = UUID(int=1), UUID(int=2)
+    question = node("asked", counts=(1,), event_id=asked, next_event_id=told, asks=True)
+    answer = node("answer", event_id=told, previous_event_id=asked)
+    statement = replace(question, asks=False)
+
+    after_question = ranked("Which port?", [question, answer])
+    after_statement = ranked("Which port?", [statement, answer])
+
+    assert "answers" in _of(answer, after_question).reasons
+    assert _of(answer, after_question).score > _of(answer, after_statement).score
+
+
+def test_asked_when_a_statement_that_names_a_time_comes_first() -> None:
+    timed, plain = node("timed", counts=(1,), names_time=True), node("plain", counts=(1,))
+
+    assert order("When did the port change?", [plain, timed])[0] == timed.node_id
+    assert order("端口是什么时候改的？", [plain, timed])[0] == timed.node_id
+    assert "says_when" not in ranked("Which port when busy?", [plain, timed])[0].reasons
+
+
+def test_what_is_named_by_a_turn_and_its_neighbour_together_counts_once() -> None:
+    first, second = UUID(int=1), UUID(int=2)
+    whole = node("whole", counts=(1, 1))
+    before = node("before", counts=(1, 0), event_id=first, next_event_id=second)
+    after = node("after", counts=(0, 1), event_id=second, previous_event_id=first)
+
+    found = {i.node_id: i.parts["covered"] for i in ranked("port gateway", [whole, before, after])}
+
+    assert len(set(found.values())) == 1
 
 
 def test_a_mentioned_entity_lifts_its_leaves() -> None:

@@ -100,3 +100,15 @@ def test_synced_data_means_integration_only_where_there_is_any() -> None:
     assert len(build_intent(reading, categories=None, known=Lookups()).categories) == 2
     asked = build_intent(reading, categories=["interaction"], known=connected)
     assert asked.categories == ("interaction",)
+
+
+def test_a_pasted_conversation_is_one_question() -> None:
+    talk = "I shall do magic at the gala!\nI am a bit nervous, any ideas?\nWhat should I wear?"
+    assert [question.text for question in read(talk).questions] == [talk]
+    zh = "元旦晚会我要表演魔术！\n我有点紧张，你有什么建议吗？\n我要穿什么好呢？"
+    assert len(read(zh).questions) == 1
+
+
+def test_a_list_of_questions_is_still_taken_apart() -> None:
+    asked = "Which port does Atlas use?\nWho may restart it?\nWhere are its logs?"
+    assert len(read(asked).questions) == 3

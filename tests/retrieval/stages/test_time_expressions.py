@@ -53,6 +53,9 @@ def days(text: str) -> tuple[str, str] | None:
         ("after 10 May 2026", "2026-05-11", "…"),
         ("5月20日之后", "2026-05-21", "…"),
         ("自5月1日以来", "2026-05-01", "2026-05-22"),
+        ("as of March", "…", "2026-04-01"),
+        ("as of 20 May 2026", "…", "2026-05-21"),
+        ("截至3月", "…", "2026-04-01"),
         ("between 1 May and 10 May 2026", "2026-05-01", "2026-05-11"),
         ("从5月1日到5月10日", "2026-05-01", "2026-05-11"),
     ],
@@ -97,3 +100,28 @@ def test_time_words_are_cut_out_of_the_topic() -> None:
         "ship",
         "?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("zone", "yesterday", "last_week"),
+    [
+        ("Pacific/Kiritimati", "2026-05-31", "2026-05-25"),  # UTC+14: it is 1 June, a Monday
+        ("Pacific/Pago_Pago", "2026-05-29", "2026-05-18"),  # UTC-11: it is 30 May, a Saturday
+    ],
+)
+def test_calendar_words_hold_at_the_edges_of_the_world(
+    zone: str, yesterday: str, last_week: str
+) -> None:
+    asker = Anchor(datetime(2026, 5, 31, 10, 30, tzinfo=UTC), ZoneInfo(zone))
+    expected = {
+        "yesterday": yesterday,
+        "昨天": yesterday,
+        "last week": last_week,
+        "上周": last_week,
+    }
+    last_month = "2026-05-01" if zone == "Pacific/Kiritimati" else "2026-04-01"
+    for text, day in {**expected, "last month": last_month, "上个月": last_month}.items():
+        span = time_range_of(text, asker)
+        assert span is not None
+        assert span.start is not None
+        assert f"{span.start.astimezone(asker.zone):%Y-%m-%d %H:%M}" == f"{day} 00:00"

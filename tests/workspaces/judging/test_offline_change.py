@@ -91,7 +91,7 @@ BESIDE = [
     ("Tom lives in Paris.", "Tom moved to Berlin in 2019."),
     ("Tom works on project Falcon.", "Tom moved from Osprey to Heron."),
     ("Atlas 网关的端口是 8443。", "The port of the Atlas 网关 is now 9443."),
-    ("Sara is a nurse.", "Sara is now a doctor."),
+    ("Sara is a nurse.", "Sara is now a mother."),
 ]
 SAME = [
     ("Tom does not own a car.", "Tom does not own a car!"),

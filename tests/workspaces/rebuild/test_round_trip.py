@@ -264,3 +264,19 @@ def test_a_tree_with_a_pass_still_to_come_loses_nothing(grown: Workspace, tmp_pa
             assert len(texts) + 1 == again.leaves.count()
         assert_clean(again)
     drain(grown)
+
+
+def test_what_was_forgotten_a_moment_ago_does_not_come_back(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """The database is lost before any worker has passed over the tree again."""
+    [leaf_id, *_] = people.remember_all(workspace, *ATLAS_FACTS[:3])
+    people.forget(workspace, leaf_id)
+    with elsewhere(workspace, tmp_path):
+        rebuild_there(workspace)
+        there = same_workspace(workspace)
+        assert people.leaf_row(there, leaf_id).status == "inactive"
+        assert people.leaf_row(there, leaf_id).forgotten_at is not None
+        assert not [found for found in answers(there) if "8443" in found]
+    drain(workspace)
+    assert_clean(workspace)

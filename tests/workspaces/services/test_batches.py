@@ -1,6 +1,7 @@
 """Several events together end as they do one by one."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -16,6 +17,7 @@ from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.services.claiming import Turns
 from workspaces.services.intake import EventDraft, receive_events
+from workspaces.services.jobs import draining
 from workspaces.services.tenants import create_workspace
 from workspaces.services.worker import run_jobs
 
@@ -32,6 +34,13 @@ CHANGES = {
         "北京办公室的打印机在三楼走廊尽头。",
     ),
 }
+UNRELATED = (
+    "The Atlas gateway was installed by Mara Lind.",
+    "The Atlas gateway runs in the Lisbon data centre.",
+    "The Atlas gateway writes its logs to the Borealis archive.",
+    "The Atlas gateway has a spare power supply.",
+    "The Atlas gateway is checked by the night shift.",
+)
 
 
 def conversation(language: str) -> list[EventDraft]:
@@ -157,3 +166,21 @@ def test_without_an_embedder_a_batch_is_remembered_by_its_words(
 
 def receive(workspace: Workspace, drafts: list[EventDraft]) -> list:  # type: ignore[type-arg]
     return receive_events(workspace, drafts=drafts, principal=principal_of(workspace)).event_ids
+
+
+def test_a_leaf_on_a_known_subject_takes_few_statements(workspace: Workspace) -> None:
+    """Each is a way to the server and back, which cost more than what is done there."""
+    receive(workspace, [draft("The Atlas gateway listens on port 8443.")])
+    run_in_batches(workspace)
+    receive(workspace, [draft(text, minutes=n) for n, text in enumerate(UNRELATED, 1)])
+    counted: list[str] = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        counted.append(sql)
+        return execute(sql, params, many, context)
+
+    jobs = Turns().claim()
+    with draining(), connection.execute_wrapper(count):
+        run_jobs(jobs)
+    assert len(jobs) == len(UNRELATED)
+    assert len(counted) <= 7 * len(jobs) + 12

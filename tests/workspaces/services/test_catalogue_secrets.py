@@ -6,10 +6,12 @@ import pytest
 from django.db import connection
 
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
+from holamem.errors import InvalidInput
 from tests.workspaces.memory import draft, principal_of, remember
 from workspaces.bodies import read_markdown
 from workspaces.models.tenancy import Workspace
 from workspaces.services.intake import receive_events
+from workspaces.services.listing import Slice, list_events
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6" * 4
 TABLES = (
@@ -75,6 +77,28 @@ def test_a_source_item_whose_id_holds_a_key_is_still_received_once(workspace: Wo
     ]
     assert ids[0] == ids[1]
     assert ids[0] != ids[2]
+
+
+def test_a_session_whose_name_holds_a_key_is_found_by_its_name(workspace: Workspace) -> None:
+    names = [f"chat?token={KEY}", f"chat?token={KEY}x", "chat"]
+    made = remember(workspace, *[draft(f"Port {n} is open.", session=n) for n in names])
+    for name, result in zip(names, made, strict=True):
+        listed = list_events(workspace, scopes=None, wanted=Slice(9), session=name)
+        assert [line.id for line in listed.rows] == [result.event_id]
+
+
+@pytest.mark.parametrize("field", ["user_id", "provider", "account"])
+def test_a_name_of_a_tree_or_a_person_must_not_hold_a_key(workspace: Workspace, field: str) -> None:
+    values = {"kind": "sync_item", "provider": "mail", "account": "a", "external_id": "m-1"}
+    kept = {} if field == "user_id" else values
+    with pytest.raises(InvalidInput) as refused:
+        receive_events(
+            workspace,
+            drafts=[draft("Port 1 is open.", **{**kept, field: f"x {KEY}"})],
+            principal=principal_of(workspace),
+        )
+    assert refused.value.field == field
+    assert KEY not in refused.value.message
 
 
 def test_the_digest_of_a_text_is_taken_after_masking(workspace: Workspace) -> None:

@@ -55,14 +55,20 @@ def connect(workspace: Workspace, folder: Path, **values: Any) -> Connector:
     return create_connector(workspace, principal=principal_of(workspace), **given)
 
 
-def ask(workspace: Workspace) -> UUID:
-    principal = principal_of(workspace)
-    return request_sync(workspace, principal=principal, scopes=ALL_SCOPES, **WHERE).job_id
+def ask(workspace: Workspace, *, allow_deletions: bool = False) -> UUID:
+    asked = request_sync(
+        workspace,
+        principal=principal_of(workspace),
+        scopes=ALL_SCOPES,
+        allow_deletions=allow_deletions,
+        **WHERE,
+    )
+    return asked.job_id
 
 
-def synchronise(workspace: Workspace) -> Connector:
+def synchronise(workspace: Workspace, *, allow_deletions: bool = False) -> Connector:
     """Ask for a pass, and run it with all that follows from it."""
-    ask(workspace)
+    ask(workspace, allow_deletions=allow_deletions)
     drain(workspace)
     return get_connector(workspace, scopes=None, **WHERE)
 
@@ -132,7 +138,7 @@ def test_a_deleted_file_is_inactive_and_comes_back_with_its_old_time(
     connect(workspace, folder)
     synchronise(workspace)
     (folder / "a.md").unlink()
-    assert counts(synchronise(workspace)) == {"deleted": 1}
+    assert counts(synchronise(workspace, allow_deletions=True)) == {"deleted": 1}
     assert current(workspace) == []
     assert counts(synchronise(workspace)) == {}
     write(folder, "a.md", "Service a uses port 1.", at=MAY)
@@ -191,7 +197,7 @@ def test_two_files_with_the_same_text_are_one_memory_until_both_are_gone(
     synchronise(workspace)
     assert current(workspace) == ["The licence is MIT."]
     (folder / "b.md").unlink()
-    synchronise(workspace)
+    synchronise(workspace, allow_deletions=True)
     assert current(workspace) == []
     assert_clean(workspace)
 
@@ -240,6 +246,63 @@ def test_a_folder_that_went_away_fails_the_pass_and_forgets_nothing(
     (folder.parent / "away").rename(folder)
     assert synchronise(workspace).status == "idle"
     assert_clean(workspace)
+
+
+@pytest.mark.parametrize("accident", ["unmounted", "most are gone", "most are empty"])
+def test_a_folder_that_looks_emptied_is_not_believed_until_somebody_says_so(
+    workspace: Workspace, folder: Path, accident: str
+) -> None:
+    files = [write(folder, f"{n:02}.md", f"Service {n} uses port {n}.") for n in range(12)]
+    connect(workspace, folder)
+    synchronise(workspace)
+    left = [] if accident == "unmounted" else files[:2]
+    for path in set(files) - set(left):
+        if accident == "most are empty":
+            write(folder, path.name, "", at=MAY + timedelta(hours=1))
+        else:
+            path.unlink()
+    held = synchronise(workspace)
+    assert held.status == "failed"
+    assert held.error.startswith(f"{12 - len(left)} of 12 objects are gone at the source.")
+    assert held.progress["held_deletions"] == 12 - len(left)
+    assert len(current(workspace)) == 12
+    assert unfinished_jobs(workspace) == []
+    ask(workspace, allow_deletions=True)
+    drain(workspace)
+    done = get_connector(workspace, scopes=None, **WHERE)
+    assert (done.status, done.error, done.progress["deleted"]) == ("idle", "", 12 - len(left))
+    assert "held_deletions" not in done.progress
+    assert len(current(workspace)) == len(left)
+    write(folder, "new.md", "Service 99 uses port 99.")
+    assert synchronise(workspace).status == "idle"
+    assert_clean(workspace)
+
+
+def test_a_word_for_deletions_reaches_a_pass_that_waits_already_and_no_later_one(
+    workspace: Workspace, folder: Path
+) -> None:
+    path = write(folder, "a.md", "Service a uses port 1.")
+    connect(workspace, folder)
+    synchronise(workspace)
+    path.unlink()
+    assert ask(workspace) == ask(workspace, allow_deletions=True)
+    drain(workspace)
+    assert current(workspace) == []
+    path = write(folder, "b.md", "Service b uses port 2.")
+    synchronise(workspace)
+    path.unlink()
+    assert synchronise(workspace).status == "failed"
+    assert current(workspace) == ["Service b uses port 2."]
+
+
+def test_a_few_deletions_are_believed(workspace: Workspace, folder: Path) -> None:
+    files = [write(folder, f"{n}.md", f"Service {n} uses port {n}.") for n in range(10)]
+    connect(workspace, folder)
+    synchronise(workspace)
+    for path in files[:9]:
+        path.unlink()
+    assert synchronise(workspace).status == "idle"
+    assert current(workspace) == ["Service 9 uses port 9."]
 
 
 def test_secrets_in_a_file_are_masked(workspace: Workspace, folder: Path) -> None:
@@ -516,7 +579,7 @@ def test_interaction_memory_of_the_same_words_is_another_leaf(
     synchronise(workspace)
     assert current(workspace) == [text, text]
     (folder / "a.md").unlink()
-    synchronise(workspace)
+    synchronise(workspace, allow_deletions=True)
     with workspace_scope(workspace, ALL_SCOPES):
         [left] = workspace.leaves.filter(status="active")
     assert left.category == "interaction"

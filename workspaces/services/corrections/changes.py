@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from holamem import faults
 from workspaces.models.tenancy import Workspace
 from workspaces.services import audit
 from workspaces.services.principals import Principal
@@ -52,7 +53,7 @@ class Author:
         self, workspace: Workspace, *, scope_id: UUID, target_id: UUID, detail: Mapping[str, object]
     ) -> UUID:
         """Inside the step of the change."""
-        return audit.record(
+        audit_id = audit.record(
             workspace,
             principal=self.principal,
             action=self.action,
@@ -61,3 +62,5 @@ class Author:
             scope_id=scope_id,
             undoes=self.undoes,
         )
+        faults.point("change.recorded")
+        return audit_id

@@ -4,14 +4,17 @@ Its event and its body stay until retention or erasure removes them. Places that
 words and are not current go with it: where it was moved from, and older versions that said it.
 """
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
+
+from django.db import DatabaseError
 
 from holamem import faults
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
-from holamem.errors import Conflict
+from holamem.errors import Conflict, StorageRefused
 from workspaces.bodies import read_markdown
 from workspaces.index.entries import drop_entries
 from workspaces.models.log import Category
@@ -28,7 +31,11 @@ from workspaces.services.corrections.leaf_state import (
 )
 from workspaces.services.corrections.returning import make_findable
 from workspaces.services.principals import Principal
+from workspaces.services.rebuild.sidecar import mirror_tree
+from workspaces.services.settling import refuse_unsaid
 from workspaces.services.topology import quarantine_covering, request_seal
+
+logger = logging.getLogger(__name__)
 
 READABLE = (SourceLeaf.Status.ACTIVE, SourceLeaf.Status.SUPERSEDED)
 NOT_CURRENT = (SourceLeaf.Status.SUPERSEDED, SourceLeaf.Status.INACTIVE)
@@ -67,7 +74,21 @@ def take_out(workspace: Workspace, *, leaf: SourceLeaf, author: Author) -> Chang
             count_leaves(workspace, tree_id=current.tree_id, added=-1)
         faults.point("forget.before_commit")
         audit_id = _record(workspace, leaf=current, tree=trees[leaf.tree_id], author=author)
+    _mirror(workspace, trees=trees.values())
     return Changed(leaf_id=leaf.id, audit_id=audit_id)
+
+
+def _mirror(workspace: Workspace, *, trees: Iterable[Tree]) -> None:
+    """Before the answer: memory that is rebuilt from its files does not hold what was forgotten.
+
+    The change is committed already, so that nothing here refuses it; the pass over the tree
+    mirrors what was not.
+    """
+    for tree in trees:
+        try:
+            mirror_tree(workspace, tree_id=tree.id, scope_id=tree.scope_id)
+        except (OSError, StorageRefused, DatabaseError):
+            logger.warning("forget.not_mirrored_yet", extra={"tree_id": str(tree.id)})
 
 
 def put_back(workspace: Workspace, *, leaf: SourceLeaf, author: Author) -> Changed:
@@ -157,6 +178,7 @@ def _refuse_restoring(workspace: Workspace, *, leaf: SourceLeaf) -> None:
     refuse_same_text(workspace, tree_id=leaf.tree_id, fingerprint=leaf.fingerprint)
     if leaf.category == Category.INTEGRATION:
         _refuse_older_object(workspace, leaf=leaf)
+        refuse_unsaid(workspace, leaf_id=leaf.id)
 
 
 def _refuse_older_object(workspace: Workspace, *, leaf: SourceLeaf) -> None:

@@ -29,6 +29,12 @@ def find_leaf(workspace: Workspace, *, scopes: Scopes, leaf_id: UUID) -> SourceL
     return leaf
 
 
+def is_erased(workspace: Workspace, *, scopes: Scopes, leaf_id: UUID) -> bool:
+    """Whether the leaf was there for these readers, and is going or gone for good."""
+    with workspace_scope(workspace, scopes):
+        return workspace.leaves.filter(id=leaf_id, status__in=GONE_LEAVES).exists()
+
+
 def lock_trees(workspace: Workspace, *, tree_ids: Iterable[UUID]) -> dict[UUID, Tree]:
     rows = workspace.trees.select_for_update().filter(id__in=set(tree_ids))
     return {tree.id: tree for tree in rows.order_by("id")}

@@ -163,7 +163,13 @@ def _placement(workspace: Workspace, *, leaf: SourceLeaf, text: str) -> Placemen
         )
     except MalformedReply:
         return None
-    return place(assignment, text=text, candidates=candidates, settings=workspace.preferences)
+    return place(
+        assignment,
+        text=text,
+        candidates=candidates,
+        settings=workspace.preferences,
+        actor=leaf.actor,
+    )
 
 
 def _vector(workspace: Workspace, *, leaf: SourceLeaf) -> Sequence[float] | None:

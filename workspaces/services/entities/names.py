@@ -4,12 +4,14 @@ Locks are taken in one order everywhere: names of the scope, merge, trees, entit
 """
 
 from collections.abc import Collection, Iterable
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from holamem.errors import Conflict, InvalidInput
 from holamem.text.normalise import normalise, normalise_name
+from workspaces.judging.relations_told import is_relation
 from workspaces.models.entities import Entity
 from workspaces.models.tenancy import Workspace
 from workspaces.services.placement import NAME_CHARACTERS, is_usable_name
@@ -29,8 +31,11 @@ def lock_names(scope_id: UUID) -> None:
 
 
 def usable_name(name: str, *, field: str) -> str:
-    """As it is stored. Raises InvalidInput for placeholders, generic words and what is no name."""
-    if not is_usable_name(name):
+    """As it is stored. Raises InvalidInput for placeholders, generic words and what is no name.
+
+    An alias may also say who somebody is to the speaker: 我的上司, my boss.
+    """
+    if not is_usable_name(name) and not (field != "name" and is_relation(name)):
         raise InvalidInput(
             "A name stands for one particular thing: no generic word, with a letter in it, and at"
             f" most {NAME_CHARACTERS} characters.",
@@ -100,9 +105,11 @@ def hold_entities(workspace: Workspace, *, ids: Iterable[UUID]) -> dict[UUID, En
     A key-share lock, as the foreign keys take it anyway: leaves of one entity do not wait for
     each other, only for a change of the entity itself. The ORM has no such lock.
     """
-    rows = workspace.entities.raw(
-        "SELECT * FROM workspaces_entity WHERE workspace_id = %s AND id = ANY(%s::uuid[])"
-        " ORDER BY id FOR KEY SHARE",
-        [workspace.pk, list(ids)],
-    )
-    return {entity.id: entity for entity in rows}
+    values: dict[str, Any] = {"workspace": workspace.pk, "entities": list(ids)}
+    return {entity.id: entity for entity in workspace.entities.raw(HOLD_ENTITIES, values)}
+
+
+HOLD_ENTITIES = """
+SELECT * FROM workspaces_entity
+ WHERE workspace_id = %(workspace)s AND id = ANY(%(entities)s::uuid[]) ORDER BY id FOR KEY SHARE
+"""

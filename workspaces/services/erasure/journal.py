@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.core.files.base import ContentFile
 
-from holamem.database.scope import workspace_scope
+from holamem.database.scope import ALL_SCOPES, workspace_scope
 from workspaces.bodies import body_storage, read_bytes
 from workspaces.models.erasure import Erasure
 from workspaces.models.log import Chunk
@@ -29,10 +29,11 @@ from workspaces.services.erasure.taking import lock_family, take_out
 from workspaces.services.erasure.texts import Statement, bury
 
 FORMAT = 1
+JOURNAL_FOLDER = "erasures"
 
 
 def journal_directory(workspace: Workspace) -> str:
-    return f"{workspace.tenant.slug}/{workspace.slug}/erasures"
+    return f"{workspace.tenant.slug}/{workspace.slug}/{JOURNAL_FOLDER}"
 
 
 def write_entry(workspace: Workspace, *, erasure: Erasure) -> str:
@@ -69,14 +70,25 @@ def _text(value: UUID | None) -> str | None:
     return None if value is None else str(value)
 
 
-def replay_erasures(workspace: Workspace) -> int:
+def replay_erasures(workspace: Workspace, *, only_open: bool = False) -> int:
     """Erase again what this database still holds of the recorded erasures.
+
+    `only_open` passes over those that the database knows as complete, where files and rows are
+    of one moment: what they took is in neither.
 
     Returns how many of them had something left here. From its return on nothing of it is read;
     the queued jobs remove files that came back. Safe to repeat. Entries of another workspace,
     or that cannot be read, raise ValueError: an erasure must not be passed over in silence.
     """
-    return sum(_replay(workspace, entry=entry) for entry in _entries(workspace))
+    complete = _complete(workspace) if only_open else frozenset()
+    entries = (row for row in _entries(workspace) if UUID(row["erasure_id"]) not in complete)
+    return sum(_replay(workspace, entry=entry) for entry in entries)
+
+
+def _complete(workspace: Workspace) -> frozenset[UUID]:
+    with workspace_scope(workspace, ALL_SCOPES):
+        rows = workspace.erasures.filter(status=Erasure.Status.COMPLETE)
+        return frozenset(rows.values_list("id", flat=True))
 
 
 def _entries(workspace: Workspace) -> Iterator[dict[str, Any]]:

@@ -67,10 +67,8 @@ def _events_that_stay(workspace: Workspace, *, event_ids: set[UUID]) -> set[UUID
     linked = workspace.leaf_sources.filter(event__in=event_ids).exclude(
         leaf__status__in=GONE_LEAVES
     )
-    return {
-        *pending.values_list("event_id", flat=True),
-        *linked.values_list("event_id", flat=True),
-    }
+    both = pending.values_list("event_id").union(linked.values_list("event_id"))
+    return {event_id for (event_id,) in both}
 
 
 def erased_spans(

@@ -213,6 +213,8 @@ def _clear_waiting(workspace: Workspace, *, erasure: Erasure, events: set[UUID])
         "text_sha256", flat=True
     )
     waiting = events_with_text(workspace, scope_id=erasure.scope_id, digests=digests)
+    if not waiting:
+        return set()
     blank_events(workspace, event_ids=waiting)
     return set(waiting)
 

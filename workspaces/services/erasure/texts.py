@@ -6,7 +6,7 @@ again later are a new statement, and are judged as any other.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from uuid import UUID, uuid5
 
 from django.db import connection
 
+from holamem.database.prepared import fetch_rows
 from workspaces.models.erasure import ErasedText, Erasure
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
@@ -46,18 +47,30 @@ class Statement:
 
 
 # One probe of an index; the ORM would take longer to build it, and this runs for every chunk.
-_KNOWN = """
+ERASED_BY = """
 SELECT erasure_id FROM workspaces_erasedtext
  WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND fingerprint = %(fingerprint)s
    AND (event_id = %(event)s OR erased_at >= %(received)s OR observed_at = %(observed)s
         OR (item_sha256 <> '' AND item_sha256 = %(item)s))
  LIMIT 1
 """
+_OUTCOME = f"""
+SELECT outcome, EXISTS ({ERASED_BY}) FROM workspaces_chunk
+ WHERE workspace_id = %(workspace)s AND id = %(chunk)s
+"""  # noqa: S608 - a constant
 
 
 def erased_by(workspace: Workspace, *, event: Event, fingerprint: str) -> UUID | None:
     """The erasure that took this statement, or None; inside the caller's step."""
-    values: dict[str, Any] = {
+    with connection.cursor() as cursor:
+        cursor.execute(ERASED_BY, statement_values(workspace, event=event, fingerprint=fingerprint))
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def statement_values(workspace: Workspace, *, event: Event, fingerprint: str) -> dict[str, Any]:
+    """What ERASED_BY asks for."""
+    return {
         "workspace": workspace.pk,
         "scope": event.scope_id,
         "fingerprint": fingerprint,
@@ -66,10 +79,31 @@ def erased_by(workspace: Workspace, *, event: Event, fingerprint: str) -> UUID |
         "observed": event.occurred_at or event.received_at,
         "item": item_digest(event),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, values)
-        row = cursor.fetchone()
-    return row[0] if row else None
+
+
+def outcome_now(workspace: Workspace, *, event: Event, chunk: Chunk) -> tuple[str, bool]:
+    """The chunk's outcome, and whether its statement is erased; inside the caller's step."""
+    values = statement_values(workspace, event=event, fingerprint=chunk.fingerprint)
+    [row] = fetch_rows(_OUTCOME, {**values, "chunk": chunk.id})
+    return row[0], row[1]
+
+
+def erased_chunks(
+    workspace: Workspace, *, waiting: Sequence[tuple[Event, Chunk]]
+) -> frozenset[UUID]:
+    """Ids of the chunks whose statements are erased, of one scope; inside the caller's step."""
+    by_text = {chunk.fingerprint for _, chunk in waiting}
+    known = set(
+        workspace.erased_texts.filter(
+            scope_id=waiting[0][0].scope_id, fingerprint__in=by_text
+        ).values_list("fingerprint", flat=True)
+    )
+    return frozenset(
+        chunk.id
+        for event, chunk in waiting
+        if chunk.fingerprint in known
+        and erased_by(workspace, event=event, fingerprint=chunk.fingerprint) is not None
+    )
 
 
 def refuse_erased(workspace: Workspace, *, event: Event, fingerprint: str) -> None:

@@ -14,12 +14,13 @@ from workspaces.models.connectors import Connector
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.services.audit import record
-from workspaces.services.intake import check_provider
+from workspaces.services.intake import check_provider, refuse_secret_names
 from workspaces.services.jobs import add_job
 from workspaces.services.listing import Listed, Slice, read_slice
 from workspaces.services.principals import Principal
 
 Scopes = Sequence[UUID] | str | None
+ALLOW_DELETIONS = "allow_deletions"  # in a job's payload
 PRIORITY = 120  # behind what people and agents wait for
 MAX_INTERVAL_MINUTES = 44_640  # a month
 
@@ -92,6 +93,7 @@ def _check_names(*, provider: str, account: str) -> None:
     for field, value in (("provider", provider), ("account", account)):
         if not value or "/" in value or value in (".", ".."):
             raise InvalidInput("This cannot be part of an address.", field=field)
+    refuse_secret_names(provider=provider, account=account)
 
 
 def list_connectors(workspace: Workspace, *, scopes: Scopes, wanted: Slice) -> Listed[Connector]:
@@ -109,15 +111,27 @@ def get_connector(
 
 
 def request_sync(
-    workspace: Workspace, *, principal: Principal, scopes: Scopes, provider: str, account: str
+    workspace: Workspace,
+    *,
+    principal: Principal,
+    scopes: Scopes,
+    provider: str,
+    account: str,
+    allow_deletions: bool = False,
 ) -> SyncRequested:
-    """Queue a pass; one that waits already is enough. Raises NotFound, and Conflict when stopped."""
+    """Queue a pass; one that waits already is enough. Raises NotFound, and Conflict when stopped.
+
+    `allow_deletions`: this pass may delete here what is gone at the source, however much that is.
+    """
     with workspace_scope(workspace, scopes):
         connector = _found(workspace, provider=provider, account=account, lock=True)
         if not connector.enabled:
             raise Conflict("This integration is stopped.")
         job_id = queue_sync(workspace, connector=connector)
-        _note(workspace, principal=principal, action="synced", connector=connector)
+        if allow_deletions:
+            workspace.jobs.filter(id=job_id).update(payload={ALLOW_DELETIONS: True})
+        action = "synced_with_deletions" if allow_deletions else "synced"
+        _note(workspace, principal=principal, action=action, connector=connector)
     return SyncRequested(connector.id, job_id)
 
 

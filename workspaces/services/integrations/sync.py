@@ -17,14 +17,14 @@ from holamem.clock import now
 from holamem.database.scope import workspace_scope
 from holamem.errors import HolamemError
 from holamem.text.secrets import mask_secrets
-from workspaces.connectors.base import Failure, Item, Page, Scan, problem_of
+from workspaces.connectors.base import DeletionsHeld, Failure, Item, Page, Scan, problem_of
 from workspaces.connectors.registry import kind_named
 from workspaces.models.connectors import Connector, ConnectorObject
 from workspaces.models.jobs import Job
 from workspaces.models.log import Category, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.intake import EventDraft, build_event, store_events
-from workspaces.services.integrations.connectors import PRIORITY
+from workspaces.services.integrations.connectors import ALLOW_DELETIONS, PRIORITY
 from workspaces.services.jobs import ClaimedJob, LeaseLost, add_job, require_lease
 
 PASS_SECONDS = 60  # far below the queue's limit for one task
@@ -65,6 +65,7 @@ class _Pass:
 
     connector: Connector
     seen: Mapping[str, _Seen]
+    allow_deletions: bool = False
     failures: list[Failure] = field(default_factory=list)
     refused: int = 0
 
@@ -92,6 +93,8 @@ def run_sync(workspace: Workspace, job: ClaimedJob) -> None:
         _run_pages(workspace, job=job, connector=connector)
     except LeaseLost:
         raise
+    except DeletionsHeld as error:
+        _fail(workspace, job=job, error=error.message, held=error.detail["gone"])
     except HolamemError as error:
         _fail(workspace, job=job, error=error.message)
     except Exception:
@@ -116,7 +119,11 @@ def _start(workspace: Workspace, *, job: ClaimedJob) -> Connector | None:
 
 def _run_pages(workspace: Workspace, *, job: ClaimedJob, connector: Connector) -> None:
     deadline = time.monotonic() + PASS_SECONDS
-    current = _Pass(connector, _seen_before(workspace, connector=connector))
+    current = _Pass(
+        connector,
+        _seen_before(workspace, connector=connector),
+        allow_deletions=job.payload.get(ALLOW_DELETIONS) is True,
+    )
     for page in _pages(workspace, current=current):
         prepared = _prepare(workspace, page=page, current=current)
         faults.point("sync.page_ready")
@@ -136,6 +143,7 @@ def _pages(workspace: Workspace, *, current: _Pass) -> Iterator[Page]:
         zone=workspace.preferences.zone,
         cursor=current.connector.cursor,
         known={name: row.version for name, row in current.seen.items() if not row.is_deleted},
+        allow_deletions=current.allow_deletions,
     )
     return kind_named(current.connector.kind).fetch(scan)
 
@@ -269,10 +277,14 @@ def _end(workspace: Workspace, *, job: ClaimedJob, connector: Connector, error: 
     )
 
 
-def _fail(workspace: Workspace, *, job: ClaimedJob, error: str) -> None:
+def _fail(workspace: Workspace, *, job: ClaimedJob, error: str, held: int = 0) -> None:
+    """`held`: how many deletions wait for somebody's word."""
     with workspace_scope(workspace, [job.scope_id]):
         connector = workspace.connectors.select_for_update().get(id=job.target_id)
         require_lease(job)
+        if held:
+            connector.progress = {**connector.progress, "held_deletions": held}
+            connector.save(update_fields=["progress"])
         _end(workspace, job=job, connector=connector, error=error)
 
 
@@ -295,6 +307,7 @@ def _go_on_later(workspace: Workspace, *, job: ClaimedJob) -> None:
             topic=job.topic,
             target_id=job.target_id,
             scope_id=job.scope_id,
+            payload=job.payload,
             priority=PRIORITY,
         )
         connector.status = Connector.Status.QUEUED
