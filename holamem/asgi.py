@@ -9,7 +9,6 @@ import gc
 import os
 from typing import Any, cast
 
-from a2wsgi import WSGIMiddleware
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holamem.settings")
@@ -20,11 +19,12 @@ from django.conf import settings  # noqa: E402 - settings exist once Django is s
 from holamem.database.schema import refuse_unservable_schema  # noqa: E402 - as above
 from holamem.environment import get_environment  # noqa: E402 - as above
 from holamem.http.body_limit import Application, BodyLimit  # noqa: E402 - as above
+from holamem.http.threads import Threads  # noqa: E402 - as above
 
 # The two packages describe the same protocols with types of their own.
 threaded = cast(
     Application,
-    WSGIMiddleware(cast(Any, django_application), workers=get_environment().web_threads),
+    Threads(cast(Any, django_application), workers=get_environment().web_threads),
 )
 application = BodyLimit(threaded, max_bytes=settings.MAX_BODY_BYTES)
 

@@ -1,5 +1,6 @@
 """The processes beside the database: started in sessions of their own, stopped for certain."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 from holamem.database.process import die_with_parent, log_tail
 from holamem.environment import PROJECT_DIR
 
+logger = logging.getLogger(__name__)
+
 STOP_SECONDS = 3.0
-WORKER_NICENESS = 5
+WORKER_NICENESS = 10
 LOG_BYTES = 10 * 1024 * 1024  # a longer log is set aside at the next start, one generation deep
 
 
@@ -62,6 +65,16 @@ def start_part(
             preexec_fn=die_with_parent(signal.SIGTERM),
         )
     return Part(name, process, log, log_start)
+
+
+def give_way(part: Part, *, niceness: int) -> None:
+    """A kernel that shares the cores between sessions minds a process's own niceness only against
+    others of its session: there the session is given one. Fine where there is no such thing.
+    """
+    try:
+        Path(f"/proc/{part.process.pid}/autogroup").write_text(str(niceness), encoding="ascii")
+    except OSError:
+        logger.debug("supervisor.no_session_niceness", extra={"part": part.name})
 
 
 def stop_part(part: Part) -> None:

@@ -20,9 +20,11 @@ from holamem.errors import HolamemError
 from holamem.supervisor import installation
 from holamem.supervisor.installation import FirstCredentials
 from holamem.supervisor.parts import (
+    WORKER_NICENESS,
     Part,
     PartDied,
     died_message,
+    give_way,
     require_alive,
     start_part,
     stop_part,
@@ -72,6 +74,7 @@ class Machine:
 
     def start_worker(self) -> None:
         self._start("worker", worker_command())
+        give_way(self.parts["worker"], niceness=WORKER_NICENESS)
 
     def start_web(self) -> None:
         self._start("web", web_command(port=self.port))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from holamem.database.rows import insert_statement
 from holamem.database.scope import workspace_scope
+from holamem.database.statements import run_together
 from holamem.text.secrets import mask_secrets
 from retrieval.answer import AnswerGap
 from retrieval.definitions import RetrieveRequest
@@ -34,7 +36,7 @@ def write_log(
     scope_id = own_scope(workspace, scopes)
     with workspace_scope(workspace, scopes):
         gaps = record_gaps(workspace, scopes=scopes, gaps=record.judgement.gaps)
-        RetrievalLog.objects.create(
+        log = RetrievalLog(
             id=record.retrieval_id,
             workspace=workspace,
             scope_id=scope_id,
@@ -48,6 +50,7 @@ def write_log(
             timings_ms=dict(timings_ms),
             degraded=list(record.degraded),
         )
+        run_together([insert_statement([log])])
     return tuple(gaps)
 
 

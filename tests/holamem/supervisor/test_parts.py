@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from holamem.database.process import command_line
-from holamem.supervisor.parts import Part, PartDied, require_alive, start_part, stop_part
+from holamem.supervisor.parts import (
+    Part,
+    PartDied,
+    give_way,
+    require_alive,
+    start_part,
+    stop_part,
+)
 
 FORK_AND_HANG = """
 import os, signal, sys, time
@@ -109,3 +116,19 @@ def _wait_until(condition: Callable[[], bool], seconds: float = 20) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="no groups of sessions here")
+def test_a_part_that_gives_way_lowers_its_whole_session(start: Callable[[str], Part]) -> None:
+    part = start(SLEEP)
+
+    give_way(part, niceness=7)
+
+    assert Path(f"/proc/{part.process.pid}/autogroup").read_text().split()[-1] == "7"
+
+
+def test_a_part_that_is_gone_need_not_give_way(start: Callable[[str], Part]) -> None:
+    part = start("")
+    part.process.wait(20)
+
+    give_way(part, niceness=7)
