@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from holamem.clock import now
+from holamem.database.scope import reading_scope
 from retrieval.definitions import RetrieveRequest
 from retrieval.stages.branches import choose
 from retrieval.stages.candidates import (
     Candidates,
+    EmbeddedQuestions,
     embed_questions,
     find_candidates,
 )
@@ -22,7 +25,17 @@ from retrieval.stages.judge import best_support, judge
 from retrieval.stages.lookups import look_up
 from retrieval.stages.outside import answers_outside
 from retrieval.trace import Trace
-from retrieval.types import Anchor, Hydrated, Intent, Judgement, Lookups, Ranked, Reading, Scopes
+from retrieval.types import (
+    Anchor,
+    Hydrated,
+    Intent,
+    Judgement,
+    Lookups,
+    NodeRow,
+    Ranked,
+    Reading,
+    Scopes,
+)
 from workspaces.index.search import NodeFilter
 from workspaces.models.tenancy import Workspace
 
@@ -74,12 +87,12 @@ def investigate(
         intent, known, where = _focus(inquiry, reading)
         with trace.stage("embed"):
             embedded = embedding.result()
-    with trace.stage("candidates"):
-        candidates = find_candidates(
-            workspace, scopes=scopes, reading=reading, embedded=embedded, where=where
-        )
-    ranked = _rank(inquiry, candidates=candidates, intent=intent, where=where)
-    assembled, unreadable = _hydrate(inquiry, ranked=ranked, candidates=candidates, intent=intent)
+    candidates, ranked, rows = _find(
+        inquiry, reading=reading, embedded=embedded, intent=intent, where=where
+    )
+    assembled, unreadable = _hydrate(
+        inquiry, ranked=ranked, rows=rows, candidates=candidates, intent=intent
+    )
     judgement = _judge(
         inquiry, assembled, candidates=candidates, intent=intent, known=known, where=where
     )
@@ -114,6 +127,31 @@ def _focus(inquiry: Inquiry, reading: Reading) -> tuple[Intent, Lookups, NodeFil
         return intent, known, build_filter(request, intent=intent, known=known)
 
 
+def _find(
+    inquiry: Inquiry,
+    *,
+    reading: Reading,
+    embedded: EmbeddedQuestions,
+    intent: Intent,
+    where: NodeFilter,
+) -> tuple[Candidates, list[Ranked], dict[UUID, NodeRow]]:
+    """Candidates, their order, and the rows of the chosen, all as they were at one moment."""
+    workspace, scopes = inquiry.workspace, inquiry.scopes
+    with reading_scope(workspace, scopes):
+        with inquiry.trace.stage("candidates"):
+            candidates = find_candidates(
+                workspace, scopes=scopes, reading=reading, embedded=embedded, where=where
+            )
+        ranked = _rank(inquiry, candidates=candidates, intent=intent, where=where)
+        with inquiry.trace.stage("hydrate"):
+            rows = load_rows(workspace, scopes=scopes, chosen=_kept(ranked))
+    return candidates, ranked, rows
+
+
+def _kept(ranked: Sequence[Ranked]) -> list[Ranked]:
+    return [item for item in ranked if not item.dropped]
+
+
 def _rank(
     inquiry: Inquiry, *, candidates: Candidates, intent: Intent, where: NodeFilter
 ) -> list[Ranked]:
@@ -133,15 +171,18 @@ def _rank(
 
 
 def _hydrate(
-    inquiry: Inquiry, *, ranked: Sequence[Ranked], candidates: Candidates, intent: Intent
+    inquiry: Inquiry,
+    *,
+    ranked: Sequence[Ranked],
+    rows: dict[UUID, NodeRow],
+    candidates: Candidates,
+    intent: Intent,
 ) -> tuple[Assembled, bool]:
     """Evidence, and whether some body could not be read."""
     with inquiry.trace.stage("hydrate"):
-        chosen = [item for item in ranked if not item.dropped]
-        rows = load_rows(inquiry.workspace, scopes=inquiry.scopes, chosen=chosen)
         bodies, unreadable = read_bodies(list(rows.values()))
         assembled = assemble(
-            chosen,
+            _kept(ranked),
             rows=rows,
             bodies=bodies,
             candidates=candidates,

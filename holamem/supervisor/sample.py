@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import httpx2
+from django.db import DatabaseError, connection
 
+from holamem.database.statistics import refresh_statistics
 from holamem.sample.loader import SampleFailed, load_sample
 from holamem.sample.showcase import show_questions
 from holamem.supervisor.installation import FirstCredentials, memory_is_empty
@@ -27,6 +29,8 @@ def fill_with_sample(
             languages=languages,
         )
         loaded.append(report)
+        refresh_statistics()
+        connection.close()
 
     watcher.during(_reported(load, watcher.say))
     return bool(loaded)
@@ -53,7 +57,7 @@ def _reported(work: Callable[[], None], say: Callable[[str], None]) -> Callable[
     def run() -> None:
         try:
             work()
-        except (httpx2.HTTPError, SampleFailed) as error:
+        except (httpx2.HTTPError, SampleFailed, DatabaseError) as error:
             say(f"The sample did not work: {error}")
 
     return run

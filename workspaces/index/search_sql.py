@@ -49,18 +49,26 @@ _NO_NODE = "SELECT NULL::uuid AS node_id WHERE false"
 _CHOSEN = "SELECT node_id FROM found"
 _CHOSEN_BESIDE = "SELECT node_id FROM found UNION SELECT node_id FROM beside"
 
-# The events before and after that of a leaf `l`, whose chunk is `k`, in their session.
+# The events before and after that of a leaf `l`, whose chunk is `k`, in their session. The order
+# is that of the index on sessions, spelled out: a planner without statistics would otherwise walk
+# all events by their ids.
 _BEFORE_AND_AFTER = """
   LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
         WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
-          AND l.session_ref <> '' AND p.id < k.event_id ORDER BY p.id DESC LIMIT 1) before ON true
+          AND l.session_ref <> '' AND p.id < k.event_id
+        ORDER BY p.workspace_id DESC, p.session_ref DESC, p.id DESC LIMIT 1) before ON true
   LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
         WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
-          AND l.session_ref <> '' AND p.id > k.event_id ORDER BY p.id LIMIT 1) after ON true"""
+          AND l.session_ref <> '' AND p.id > k.event_id
+        ORDER BY p.workspace_id, p.session_ref, p.id LIMIT 1) after ON true"""
 
 
 def _beside(*, where: "NodeFilter", scope: str) -> str:
-    """Leaves of the turns around the found leaves, inside the same filters."""
+    """Leaves of the turns around the found leaves, inside the same filters.
+
+    The inner limit, which is never reached, keeps the few turns in front: a planner without
+    statistics walked all leaves in the order of their ids.
+    """
     return f"""
 around AS MATERIALIZED (
   SELECT before.id AS before_id, after.id AS after_id
@@ -68,15 +76,19 @@ around AS MATERIALIZED (
     JOIN workspaces_sourceleaf l ON l.workspace_id = %(workspace)s AND l.id = f.node_id
     JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.id = l.chunk_id
     {_BEFORE_AND_AFTER}),
+turn AS MATERIALIZED (
+  SELECT before_id AS event_id FROM around UNION SELECT after_id FROM around),
 beside AS (
-  SELECT n.id AS node_id
-    FROM (SELECT before_id AS event_id FROM around UNION SELECT after_id FROM around) turn
-    JOIN workspaces_chunk k ON k.workspace_id = %(workspace)s AND k.event_id = turn.event_id
-    JOIN workspaces_sourceleaf n ON n.workspace_id = %(workspace)s AND n.chunk_id = k.id
-    JOIN workspaces_lexemeentry e ON e.workspace_id = %(workspace)s AND e.node_id = n.id
-         {scope.format("e")}
-   WHERE {_leaf_condition("e", where)}
-   ORDER BY n.id LIMIT %(neighbour_limit)s)"""
+  SELECT leaf.node_id FROM turn CROSS JOIN LATERAL (
+    SELECT n.id AS node_id
+      FROM workspaces_chunk k
+      JOIN workspaces_sourceleaf n ON n.workspace_id = %(workspace)s AND n.chunk_id = k.id
+      JOIN workspaces_lexemeentry e ON e.workspace_id = %(workspace)s AND e.node_id = n.id
+           {scope.format("e")}
+     WHERE k.workspace_id = %(workspace)s AND k.event_id = turn.event_id
+       AND {_leaf_condition("e", where)}
+     LIMIT %(neighbour_limit)s) leaf
+   ORDER BY leaf.node_id LIMIT %(neighbour_limit)s)"""
 
 
 def _statistics(scope: str) -> str:

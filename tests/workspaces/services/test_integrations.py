@@ -426,6 +426,7 @@ def test_asking_twice_queues_one_pass_and_one_behind_a_running_one(
     assert get_connector(workspace, scopes=None, **WHERE).status == "idle"
 
 
+@pytest.mark.slow
 def test_a_long_pass_gives_other_work_a_turn_and_goes_on(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from django.db import connection
 
 from holamem import faults
 from holamem.database.schema import unknown_migrations, unmark_restore
+from holamem.database.statistics import refresh_statistics
 from workspaces.services.backup.loading import (
     load_rows,
     migrate_forward,
@@ -97,6 +98,7 @@ def _load(backup: StoredBackup, *, on_progress: OnProgress) -> int:
     load_rows(backup, on_progress=on_progress)
     faults.point("restore.rows_loaded")
     migrate_forward()
+    refresh_statistics()
     return release_jobs()
 
 
