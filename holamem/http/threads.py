@@ -41,10 +41,11 @@ class _Responder(WSGIResponder):
     """Its queue has no bound; `send` waits for the client instead, once a megabyte."""
 
     _ahead = 0
+    _sending: "asyncio.Task[None]"
 
     async def answer(self, scope: Any, *, body: Body, send: Any) -> None:
         environ = build_environ(scope, body)
-        sender = self.loop.create_task(self.sender(send))
+        self._sending = sender = self.loop.create_task(self.sender(send))
         try:
             run = partial(contextvars.copy_context().run, self.wsgi, environ, self.start_response)
             await self.loop.run_in_executor(self.executor, run)
@@ -60,4 +61,10 @@ class _Responder(WSGIResponder):
         self._ahead += len(message.get("body", b""))
         if self._ahead > AHEAD_BYTES:
             self._ahead = 0
-            asyncio.run_coroutine_threadsafe(self.send_queue.join(), self.loop).result()
+            asyncio.run_coroutine_threadsafe(self._caught_up(), self.loop).result()
+
+    async def _caught_up(self) -> None:
+        """All that waits is sent, or nothing more will be: a broken client holds no thread."""
+        taken = self.loop.create_task(self.send_queue.join())
+        await asyncio.wait({taken, self._sending}, return_when=asyncio.FIRST_COMPLETED)
+        taken.cancel()

@@ -78,6 +78,24 @@ def test_a_thread_is_never_far_ahead_of_a_slow_client() -> None:
     assert furthest[0] <= AHEAD_BYTES + 4 * len(BLOCK)
 
 
+def test_a_client_that_breaks_off_holds_no_thread() -> None:
+    made = [0]
+
+    def blocks(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        start("200 OK", [])
+        for _ in range(100):
+            made[0] += 1
+            yield BLOCK
+
+    def broken() -> None:
+        if made[0] > 20:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        call(blocks, taken=broken)
+    assert made[0] == 100
+
+
 def test_an_error_reaches_the_server_and_leaves_no_thread_waiting() -> None:
     def broken(environ: dict[str, Any], start: Any) -> list[bytes]:
         raise ZeroDivisionError

@@ -129,6 +129,8 @@ def test_a_part_that_gives_way_lowers_its_whole_session(start: Callable[[str], P
 
 def test_a_part_that_is_gone_need_not_give_way(start: Callable[[str], Part]) -> None:
     part = start("")
-    part.process.wait(20)
+    code = part.process.wait(20)
 
     give_way(part, niceness=7)
+
+    assert part.process.poll() == code
