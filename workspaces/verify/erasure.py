@@ -8,7 +8,7 @@ from holamem.database.scope import system_scope
 from workspaces.bodies import body_storage
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf
-from workspaces.services.erasure.journal import journal_directory
+from workspaces.services.erasure.entry import journal_directory
 from workspaces.verify.findings import Check, Violation, rows
 
 ERASE_AGAIN = "Run `manage.py replay_erasures`, or retry the job `erase` from the jobs page."

@@ -10,6 +10,7 @@ from django.core.files.base import ContentFile
 
 from holamem.clock import now
 from holamem.database.scope import ALL_SCOPES, eraser_scope, workspace_scope
+from holamem.errors import StorageRefused
 from tests.verification import assert_clean
 from tests.workspaces.erasing import (
     english,
@@ -26,7 +27,8 @@ from tests.workspaces.traces import assert_no_trace, english_canary, files_holdi
 from workspaces.bodies import body_storage, read_bytes
 from workspaces.models.erasure import ErasedText
 from workspaces.models.tenancy import Tenant, Workspace
-from workspaces.services.erasure.journal import journal_directory, replay_erasures
+from workspaces.services.erasure.entry import journal_directory
+from workspaces.services.erasure.journal import replay_erasures
 from workspaces.services.intake import receive_events
 from workspaces.verify.run import verify_workspace
 
@@ -220,4 +222,38 @@ def test_verify_names_words_and_files_that_came_back(workspace: Workspace) -> No
     assert not body_storage().exists(path)
     with eraser_scope():
         workspace.leaves.filter(id=leaf_id).update(title="")
+    assert_clean(workspace)
+
+
+def test_an_erasure_that_no_worker_took_up_is_in_the_journal(tenant: Tenant) -> None:
+    """The machine is lost right after the answer; the dump is from before the request."""
+    workspace, word = workspace_of(tenant), english_canary()
+    leaf_id = sealed_memory(workspace, english(word))
+    backup = Backup(workspace)
+    done = erase(workspace, leaf_id)
+    assert entry_of(workspace, done.erasure_id)["target"]["id"] == str(leaf_id)
+    backup.restore()
+    assert replay_erasures(workspace) == 1
+    drain(workspace)
+    assert_no_trace(word)
+    assert_clean(workspace)
+
+
+@pytest.mark.parametrize("error", [OSError, StorageRefused])
+def test_a_body_store_that_is_down_does_not_hold_up_an_erasure(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    word = english_canary()
+    [result] = remember(workspace, draft(english(word)))
+
+    def refuse(*_: object, **__: object) -> str:
+        raise error("The body store does not answer.")
+
+    with monkeypatch.context() as down:
+        down.setattr(body_storage(), "save", refuse)
+        done = erase(workspace, leaf_of(result))
+    assert statuses(workspace, leaf_of(result)) == ["erasing"]
+    drain(workspace)
+    assert entry_of(workspace, done.erasure_id)["target"]["id"] == str(leaf_of(result))
+    assert_no_trace(word)
     assert_clean(workspace)

@@ -15,7 +15,7 @@ from workspaces.bodies import BodyMissing, body_storage, read_bytes
 from workspaces.services.backup.manifest import Problem, is_file_place
 from workspaces.services.backup.snapshot import NamedFile
 from workspaces.services.backup.writing import FileWriter
-from workspaces.services.erasure.journal import JOURNAL_FOLDER
+from workspaces.services.erasure.entry import JOURNAL_FOLDER
 
 MISSING, DAMAGED, MISPLACED, UNREADABLE = "missing", "damaged", "misplaced", "unreadable"
 PROGRESS_FILES = 500

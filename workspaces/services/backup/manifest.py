@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holamem.errors import HolamemError
-from workspaces.services.erasure.journal import JOURNAL_FOLDER
+from workspaces.services.erasure.entry import JOURNAL_FOLDER
 
 FORMAT = 1
 MANIFEST = "manifest.json"

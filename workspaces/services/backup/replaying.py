@@ -17,12 +17,8 @@ from workspaces.models.erasure import Erasure
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.services.backup.reading import FILE_BYTES_MAX, OnProgress
-from workspaces.services.erasure.journal import (
-    FORMAT,
-    JOURNAL_FOLDER,
-    journal_directory,
-    replay_erasures,
-)
+from workspaces.services.erasure.entry import ENTRY_FORMAT, JOURNAL_FOLDER, journal_directory
+from workspaces.services.erasure.journal import replay_erasures
 from workspaces.services.jobs import claim_job, draining
 from workspaces.services.operators import find_workspaces
 from workspaces.services.rebuild.sidecar import WORKSPACE_FILE, mirror_tree, mirror_workspace
@@ -71,7 +67,7 @@ def _entry(path: Path) -> JournalEntry:
             raise ValueError("too long")
         data = path.read_bytes()
         values = json.loads(data)
-        if values["format"] != FORMAT:
+        if values["format"] != ENTRY_FORMAT:
             raise ValueError("another format")
         return JournalEntry(UUID(values["workspace"]), UUID(values["erasure_id"]), data)
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -23,6 +23,7 @@ from workspaces.services.erasure.cleaners import (
     summary_ids_of,
     tree_ids_of,
 )
+from workspaces.services.erasure.entry import write_entry
 from workspaces.services.erasure.family import family_of
 from workspaces.services.erasure.files import (
     node_of,
@@ -30,7 +31,6 @@ from workspaces.services.erasure.files import (
     remove_files,
     texts_of,
 )
-from workspaces.services.erasure.journal import write_entry
 from workspaces.services.erasure.request import EVERYWHERE
 from workspaces.services.erasure.subjects import forget_names, remove_folders, unlink
 from workspaces.services.erasure.taking import lock_family, take_out

@@ -1,7 +1,7 @@
-"""The journal outside of the database: one small file for each erasure, beside the bodies.
+"""Reading the journal again: one small file for each erasure, beside the bodies.
 
 A database that is restored from an older dump knows nothing of later erasures; the files do,
-and `replay_erasures` takes out again whatever came back. Ids, hashes and times only.
+and `replay_erasures` takes out again whatever came back.
 """
 
 import json
@@ -10,14 +10,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.core.files.base import ContentFile
-
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from workspaces.bodies import body_storage, read_bytes
 from workspaces.models.erasure import Erasure
 from workspaces.models.log import Chunk
 from workspaces.models.tenancy import Workspace
 from workspaces.services.erasure.cleaners import tree_ids_of
+from workspaces.services.erasure.entry import ENTRY_FORMAT, journal_directory
 from workspaces.services.erasure.family import family_of
 from workspaces.services.erasure.redaction import (
     ERASED_REASON,
@@ -27,47 +26,6 @@ from workspaces.services.erasure.redaction import (
 from workspaces.services.erasure.request import queue_erasure
 from workspaces.services.erasure.taking import lock_family, take_out
 from workspaces.services.erasure.texts import Statement, bury
-
-FORMAT = 1
-JOURNAL_FOLDER = "erasures"
-
-
-def journal_directory(workspace: Workspace) -> str:
-    return f"{workspace.tenant.slug}/{workspace.slug}/{JOURNAL_FOLDER}"
-
-
-def write_entry(workspace: Workspace, *, erasure: Erasure) -> str:
-    """Before anything is deleted for good; the same erasure writes the same file again."""
-    with workspace_scope(workspace, [erasure.scope_id]):
-        texts = [
-            {
-                "fingerprint": row.fingerprint,
-                "leaf_id": _text(row.leaf_id),
-                "event_id": _text(row.event_id),
-                "item_sha256": row.item_sha256,
-                "observed_at": row.observed_at.isoformat(),
-            }
-            for row in erasure.texts.order_by("id")
-        ]
-    document = {
-        "format": FORMAT,
-        "erasure_id": str(erasure.id),
-        "workspace": str(workspace.pk),
-        "scope": str(erasure.scope_id),
-        "target": {"kind": erasure.target_kind, "id": str(erasure.target_id)},
-        "only_this": erasure.only_this,
-        "requested_by": erasure.requested_by,
-        "requested_at": erasure.requested_at.isoformat(),
-        "tombstones": erasure.tombstones,
-        "texts": texts,
-    }
-    path = f"{journal_directory(workspace)}/{erasure.id}.json"
-    body_storage().save(path, ContentFile(json.dumps(document, indent=1).encode()))
-    return path
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)
 
 
 def replay_erasures(workspace: Workspace, *, only_open: bool = False) -> int:
@@ -99,7 +57,7 @@ def _entries(workspace: Workspace) -> Iterator[dict[str, Any]]:
         return
     for name in sorted(name for name in names if name.endswith(".json")):
         entry = json.loads(read_bytes(f"{directory}/{name}"))
-        if entry["format"] != FORMAT or entry["workspace"] != str(workspace.pk):
+        if entry["format"] != ENTRY_FORMAT or entry["workspace"] != str(workspace.pk):
             raise ValueError(f"{directory}/{name} is no erasure of this workspace.")
         yield entry
 

@@ -12,6 +12,7 @@ from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf
 from workspaces.services import audit
+from workspaces.services.erasure.entry import write_entry_early
 from workspaces.services.erasure.family import covering_ids, family_of
 from workspaces.services.erasure.receipts import Receipt, erasures_of_leaf, receipt_of
 from workspaces.services.erasure.taking import lock_family, take_out
@@ -51,6 +52,8 @@ def erase_leaf(
         )
         taken = _take(workspace, erasure=erasure, tree_id=leaf.tree_id, principal=principal)
         faults.point("erase.requested")
+    if taken.status != Erasure.Status.COMPLETE:
+        write_entry_early(workspace, erasure=taken)
     return receipt_of(taken)
 
 
