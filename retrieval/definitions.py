@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
-from zoneinfo import available_timezones
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from holamem.clock import is_known_zone
 from holamem.errors import InvalidInput
 from holamem.text.normalise import find_forbidden, is_blank
 
@@ -152,7 +152,7 @@ class RetrieveRequest(BaseModel):
     @field_validator("timezone")
     @classmethod
     def is_a_known_zone(cls, value: str | None) -> str | None:
-        if value is not None and value not in available_timezones():
+        if value is not None and not is_known_zone(value):
             raise ValueError("is not a known time zone")
         return value
 

@@ -1,9 +1,11 @@
 """What a workspace may set, with safe ranges."""
 
 from typing import Literal
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from holamem.clock import is_known_zone
 
 
 class WorkspaceSettings(BaseModel):
@@ -23,7 +25,7 @@ class WorkspaceSettings(BaseModel):
     @field_validator("time_zone")
     @classmethod
     def is_a_known_zone(cls, value: str) -> str:
-        if value not in available_timezones():
+        if not is_known_zone(value):
             raise ValueError("is not a known time zone")
         return value
 
