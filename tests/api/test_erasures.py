@@ -181,7 +181,11 @@ def read_all(side: Side, people: list[Client], addresses: list[list[str]]) -> st
 
 
 @pytest.mark.parametrize(
-    ("say", "canary"), [(english, english_canary), (chinese, chinese_canary)], ids=["en", "zh"]
+    ("say", "canary"),
+    [
+        pytest.param(english, english_canary, id="en", marks=pytest.mark.slow),
+        pytest.param(chinese, chinese_canary, id="zh"),
+    ],
 )
 def test_from_the_answer_on_no_door_shows_the_text(side: Side, say: Any, canary: Any) -> None:
     word = canary()

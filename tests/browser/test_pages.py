@@ -41,7 +41,17 @@ def _paths(filled: Filled) -> dict[str, str]:
     }
 
 
-@pytest.fixture(params=[(language, scheme) for language in LANGUAGES for scheme in SCHEMES])
+def _looks() -> list[object]:
+    """All four; two of them show each language and each colour scheme once."""
+    both = [("en", "light"), ("zh-hans", "dark")]
+    every = [(language, scheme) for language in LANGUAGES for scheme in SCHEMES]
+    return [
+        pytest.param(look, id="-".join(look), marks=[] if look in both else [pytest.mark.slow])
+        for look in every
+    ]
+
+
+@pytest.fixture(params=_looks())
 def look(
     request: pytest.FixtureRequest, chromium: Browser, site: str, username: str, watch: Watch
 ) -> Iterator[tuple[BrowserContext, str]]:

@@ -11,6 +11,7 @@ import yaml
 from holamem.text.normalise import is_blank
 
 MAX_CHARACTERS = 4_096
+MAX_BRACKETS = 200  # each open one makes every further character dearer to read
 TITLE_CHARACTERS = 200
 TITLE_KEYS = ("title", "标题")
 DATE_KEYS = ("date", "日期")
@@ -53,6 +54,8 @@ def read_document(content: str, *, zone: tzinfo) -> Document:
 
 
 def _parsed(head: str) -> dict[Any, Any] | None:
+    if head.count("[") + head.count("{") > MAX_BRACKETS:
+        return None
     try:
         found = yaml.load(head, Loader=_NoAliases)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError):

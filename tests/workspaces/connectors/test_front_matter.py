@@ -73,6 +73,7 @@ BOMB = "a: &a [x, x, x, x]\n" + "\n".join(
         "---\nx: !!python/object/apply:os.system [ls]\n---\nBody.",
         head(BOMB),
         head("[" * 3000),
+        head("[" * 190),
         head("title: " + "x" * 5000),
     ],
 )

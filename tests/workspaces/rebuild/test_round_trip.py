@@ -176,6 +176,7 @@ def test_a_merge_comes_back(workspace: Workspace, tmp_path: Path) -> None:
         assert_clean(again)
 
 
+@pytest.mark.slow
 def test_what_is_sent_again_after_a_rebuild_doubles_nothing(
     grown: Workspace, tmp_path: Path
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_lone_surrogate_does_not_break_the_splitter() -> None:
 
 @pytest.mark.parametrize("unit", ["a", "支付网关", "[", "*a ", "a.", "x\n", "```\n", "|-\n", "🇨🇳"])
 def test_hostile_text_is_cut_quickly(unit: str) -> None:
-    text = unit * (300_000 // len(unit))
+    text = unit * (100_000 // len(unit))
     start = time.process_time()
     assert_is_a_split_of(text)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
