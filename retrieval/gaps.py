@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from holamem.clock import now
+from holamem.database.prepared import fetch_rows
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.errors import Conflict, NotFound
 from holamem.ids import new_id
@@ -84,28 +84,47 @@ def _record(workspace: Workspace, *, scope_id: UUID, gap: FoundGap) -> UUID:
     return _upsert(workspace, scope_id=scope_id, gap=gap, key=known or key)
 
 
+# Raw SQL: the distance is over halfvec of no fixed dimension; another dimension is no match.
+_NEAREST_OPEN = """
+SELECT question_key, question, 1 - (embedding <=> %(vector)s::halfvec) AS cosine
+  FROM retrieval_gap
+ WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND status = 'open'
+   AND vector_dims(embedding) = %(dimension)s
+ ORDER BY (question_key = %(key)s) DESC, embedding <=> %(vector)s::halfvec, id
+ LIMIT %(limit)s
+"""
+_UPSERT = """
+INSERT INTO retrieval_gap (id, workspace_id, scope_id, question, question_key, kind, reason,
+                           suggested_source, times_asked, first_asked_at, last_asked_at, status,
+                           embedding)
+VALUES (%(id)s, %(workspace)s, %(scope)s, %(question)s, %(key)s, %(kind)s, %(reason)s,
+        %(source)s::jsonb, 1, %(at)s, %(at)s, 'open', %(vector)s::halfvec)
+ON CONFLICT (workspace_id, scope_id, question_key) WHERE status = 'open'
+DO UPDATE SET times_asked = retrieval_gap.times_asked + 1,
+              last_asked_at = EXCLUDED.last_asked_at, kind = EXCLUDED.kind,
+              reason = EXCLUDED.reason,
+              suggested_source = coalesce(EXCLUDED.suggested_source,
+                                          retrieval_gap.suggested_source),
+              embedding = coalesce(EXCLUDED.embedding, retrieval_gap.embedding)
+RETURNING id
+"""
+
+
 def _similar_open(workspace: Workspace, *, scope_id: UUID, gap: FoundGap, key: str) -> str | None:
     """The key of an open gap that asks the same in other words."""
     if gap.vector is None:
         return None
-    # Raw SQL: the distance is over halfvec of no fixed dimension; another dimension is no match.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT question_key, question, 1 - (embedding <=> %(vector)s::halfvec) AS cosine"
-            "  FROM retrieval_gap WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s"
-            "   AND status = 'open' AND vector_dims(embedding) = %(dimension)s"
-            " ORDER BY (question_key = %(key)s) DESC, embedding <=> %(vector)s::halfvec, id"
-            " LIMIT %(limit)s",
-            {
-                "vector": vector_literal(gap.vector),
-                "dimension": len(gap.vector),
-                "workspace": workspace.pk,
-                "scope": scope_id,
-                "key": key,
-                "limit": NEAREST,
-            },
-        )
-        rows = cursor.fetchall()
+    rows = fetch_rows(
+        _NEAREST_OPEN,
+        {
+            "vector": vector_literal(gap.vector),
+            "dimension": len(gap.vector),
+            "workspace": workspace.pk,
+            "scope": scope_id,
+            "key": key,
+            "limit": NEAREST,
+        },
+    )
     least = SAME_QUESTION_COSINE[language_of(gap.question)]
     for other_key, question, cosine in rows:
         same = cosine >= least and same_subject(gap.question, question)
@@ -127,35 +146,22 @@ def _upsert(workspace: Workspace, *, scope_id: UUID, gap: FoundGap, key: str) ->
     """ON CONFLICT: two agents may ask the same new question at once."""
     at = now()
     source = None if gap.suggested_source is None else json.dumps(asdict(gap.suggested_source))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO retrieval_gap (id, workspace_id, scope_id, question, question_key, kind,"
-            " reason, suggested_source, times_asked, first_asked_at, last_asked_at, status,"
-            " embedding)"
-            " VALUES (%(id)s, %(workspace)s, %(scope)s, %(question)s, %(key)s, %(kind)s,"
-            " %(reason)s, %(source)s::jsonb, 1, %(at)s, %(at)s, 'open', %(vector)s::halfvec)"
-            " ON CONFLICT (workspace_id, scope_id, question_key) WHERE status = 'open'"
-            " DO UPDATE SET times_asked = retrieval_gap.times_asked + 1,"
-            " last_asked_at = EXCLUDED.last_asked_at, kind = EXCLUDED.kind,"
-            " reason = EXCLUDED.reason,"
-            " suggested_source = coalesce(EXCLUDED.suggested_source,"
-            " retrieval_gap.suggested_source),"
-            " embedding = coalesce(EXCLUDED.embedding, retrieval_gap.embedding)"
-            " RETURNING id",
-            {
-                "id": new_id(),
-                "workspace": workspace.pk,
-                "scope": scope_id,
-                "question": mask_secrets(gap.question).text,
-                "key": key,
-                "kind": gap.kind,
-                "reason": gap.reason,
-                "source": source,
-                "at": at,
-                "vector": None if gap.vector is None else vector_literal(gap.vector),
-            },
-        )
-        return UUID(str(cursor.fetchone()[0]))
+    [(gap_id,)] = fetch_rows(
+        _UPSERT,
+        {
+            "id": new_id(),
+            "workspace": workspace.pk,
+            "scope": scope_id,
+            "question": mask_secrets(gap.question).text,
+            "key": key,
+            "kind": gap.kind,
+            "reason": gap.reason,
+            "source": source,
+            "at": at,
+            "vector": None if gap.vector is None else vector_literal(gap.vector),
+        },
+    )
+    return UUID(str(gap_id))
 
 
 def list_gaps(workspace: Workspace, *, scopes: Scopes, status: str | None = None) -> list[Gap]:

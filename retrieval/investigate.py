@@ -1,21 +1,24 @@
 """The reading stages in their order: from a request to evidence and a verdict on it."""
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from holamem.clock import now
 from holamem.database.scope import reading_scope
 from retrieval.definitions import RetrieveRequest
-from retrieval.stages.branches import choose
+from retrieval.stages.branches import choose, drop_unrelated
 from retrieval.stages.candidates import (
     Candidates,
     EmbeddedQuestions,
     embed_questions,
     find_candidates,
 )
+from retrieval.stages.event_times import with_event_times
 from retrieval.stages.evidence import Assembled, assemble
 from retrieval.stages.filters import build_filter, explicit_range
 from retrieval.stages.fuse import fuse
@@ -24,6 +27,7 @@ from retrieval.stages.intent import build_intent, read_query
 from retrieval.stages.judge import best_support, judge
 from retrieval.stages.lookups import look_up
 from retrieval.stages.outside import answers_outside
+from retrieval.stages.predecessors import with_predecessors
 from retrieval.trace import Trace
 from retrieval.types import (
     Anchor,
@@ -39,6 +43,8 @@ from retrieval.types import (
 from workspaces.index.search import NodeFilter
 from workspaces.models.tenancy import Workspace
 
+EMBEDDED_AT_ONCE = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -52,6 +58,16 @@ class Findings:
     degraded: tuple[str, ...]
     tokens: int
     bodies_read: int
+
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """Threads that wait for the embedding model; to start one takes longer than to use it."""
+    return ThreadPoolExecutor(max_workers=EMBEDDED_AT_ONCE, thread_name_prefix="question")
+
+
+# A thread does not survive a fork; the child starts its own.
+os.register_at_fork(after_in_child=_beside.cache_clear)
 
 
 def anchor_of(workspace: Workspace, request: RetrieveRequest) -> Anchor:
@@ -82,11 +98,10 @@ def investigate(
     """Reads only. Models and files are used between the database steps, never inside one."""
     inquiry = Inquiry(workspace, scopes, request, anchor, trace)
     reading = _understand(inquiry)
-    with ThreadPoolExecutor(max_workers=1) as beside:  # the model and the database need two cores
-        embedding = beside.submit(embed_questions, reading)
-        intent, known, where = _focus(inquiry, reading)
-        with trace.stage("embed"):
-            embedded = embedding.result()
+    embedding = _beside().submit(embed_questions, reading)  # the database needs the other core
+    intent, known, where = _focus(inquiry, reading)
+    with trace.stage("embed"):
+        embedded = embedding.result()
     candidates, ranked, rows = _find(
         inquiry, reading=reading, embedded=embedded, intent=intent, where=where
     )
@@ -142,9 +157,16 @@ def _find(
             candidates = find_candidates(
                 workspace, scopes=scopes, reading=reading, embedded=embedded, where=where
             )
+            candidates = with_event_times(candidates)
         ranked = _rank(inquiry, candidates=candidates, intent=intent, where=where)
         with inquiry.trace.stage("hydrate"):
             rows = load_rows(workspace, scopes=scopes, chosen=_kept(ranked))
+    if intent.reading.kind == "delta":
+        limit = inquiry.request.max_results
+        with inquiry.trace.stage("predecessors"):
+            ranked, rows = with_predecessors(
+                workspace, scopes=scopes, ranked=ranked, rows=rows, limit=limit
+            )
     return candidates, ranked, rows
 
 
@@ -158,6 +180,9 @@ def _rank(
     request = inquiry.request
     with inquiry.trace.stage("fuse"):
         fused = fuse(candidates, intent=intent, query=request.query, as_of=request.as_of)
+        # Who asks for exact evidence takes as much as fits; others only what is related.
+        if request.mode != "exact_evidence" and not intent.is_broad:
+            fused = drop_unrelated(fused)
     with inquiry.trace.stage("branches"):
         return choose(
             inquiry.workspace,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -11,6 +11,8 @@ Kind = Literal["fact_lookup", "procedure_lookup", "briefing", "planning", "delta
 Mode = Literal["broad_summary", "exact_evidence"]
 Level = Literal["none", "low", "medium", "high"]
 GapKind = Literal["missing", "stale", "conflicting", "low_confidence", "outside_time_range"]
+# Ranges are half open here and closed in SQL; the database keeps microseconds.
+TICK = timedelta(microseconds=1)
 Scopes = Sequence[UUID] | str | None
 
 
@@ -42,6 +44,8 @@ class Anchor:
 class Question:
     """One question of the query; `time_range` is what its own words name.
 
+    `dated_by` is the leaf of an event that they name, which stands outside of the range.
+
     `terms` are its content terms as the index knows them; `topic_terms` leave out those that
     only name a time. `names` are spellings that look like names of something (capitalised,
     quoted, or identifiers), folded.
@@ -52,6 +56,7 @@ class Question:
     topic_terms: tuple[str, ...]
     names: tuple[str, ...] = ()
     time_range: TimeRange | None = None
+    dated_by: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ class Reading:
 
     `learned`: the question is about when memory learnt something, not about when it was so.
     `prefers_recent`: the question asks for the newest without naming a range.
+    `asks_history`: it asks how it was before something newer took its place. `as_of`: how
+    things stood at that moment.
     """
 
     kind: Kind
@@ -104,6 +111,8 @@ class Reading:
     prefers_recent: bool
     language: str
     about_integration: bool
+    asks_history: bool = False
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +159,8 @@ class NodeRow:
     """A leaf or a summary as the database has it; `start` and `end` as in the search index.
 
     `level` counts from the root (1) and is 0 for a leaf.
-    `conflicts` are other active leaves of the same tree and subject with another text.
+    `conflicts` are other active leaves of the same tree and subject with another text;
+    `supersedes` is the leaf whose place this one took.
     """
 
     node_id: UUID
@@ -183,6 +193,7 @@ class NodeRow:
     metadata: dict[str, object]
     sources: tuple[Source, ...]
     conflicts: tuple[UUID, ...]
+    supersedes: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

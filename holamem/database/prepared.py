@@ -34,9 +34,16 @@ def fetch_dicts(statement: str, values: Mapping[str, Any]) -> list[dict[str, Any
     return _fetch(statement, values, row_factory=dict_row)
 
 
-def _fetch(statement: str, values: Mapping[str, Any], *, row_factory: Any) -> list[Any]:
+def open_cursor(*, row_factory: Any) -> CursorWrapper:
+    """Prepares what it executes."""
+    connection.close_if_health_check_failed()
     connection.ensure_connection()
-    raw = _PreparedCursor(connection.connection, row_factory=row_factory)
-    with CursorWrapper(raw, connection) as cursor:
+    return CursorWrapper(
+        _PreparedCursor(connection.connection, row_factory=row_factory), connection
+    )
+
+
+def _fetch(statement: str, values: Mapping[str, Any], *, row_factory: Any) -> list[Any]:
+    with open_cursor(row_factory=row_factory) as cursor:
         cursor.execute(statement, dict(values))
         return list(cursor.fetchall())

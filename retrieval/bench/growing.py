@@ -5,22 +5,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 from holamem.database.rows import insert_statement
 from holamem.database.scope import workspace_scope
-from holamem.database.statements import run_together
+from holamem.database.statements import Statement, run_together
 from holamem.ids import new_id
 from holamem.text.normalise import fingerprint
 from retrieval.bench.measures import Measure
-from workspaces.bodies import write_body
+from workspaces.bodies import render_body, save_bodies, written_body
 from workspaces.body_paths import leaf_path, scope_directory
 from workspaces.judging.offline import OfflineJudge
 from workspaces.models.jobs import Job
 from workspaces.models.log import Category, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
+from workspaces.models.trees import SourceLeaf, Tree
+from workspaces.services import sealing
+from workspaces.services.job_rows import NewJob, new_jobs_statement
 from workspaces.services.jobs import ClaimedJob, claim_job, finish_job
+from workspaces.services.seal_rows import move_statements
 from workspaces.services.sealing import seal_tree
 from workspaces.services.tenants import create_tenant, create_workspace
 from workspaces.services.topology import mark_chain_stale, request_seal
@@ -29,6 +33,7 @@ SIZES = (10, 100, 1_000, 10_000)
 MOST_NODES_PER_LEAF = 1.5
 MOST_TIME_OF_A_HUNDRED = 1.5
 SUPERSEDED = 8
+WRITTEN_TOGETHER = 64  # files of leaves, outside of what is measured
 COMPARED_FROM = 100  # the size whose time per leaf the largest one is compared with
 
 
@@ -51,9 +56,11 @@ def measure_seal(*, leaves: int) -> list[Measure]:
     per_leaf_ms: dict[int, float] = {}
     for size, before in zip(sizes, (0, *sizes), strict=False):
         costs = Costs(leaves=size - before)
-        for number in range(before, size):
-            _add_leaf(workspace, tree=tree, number=number)
-            _pass(workspace, tree=tree, costs=costs)
+        for start in range(before, size, WRITTEN_TOGETHER):
+            numbers = range(start, min(size, start + WRITTEN_TOGETHER))
+            for leaf in _new_leaves(workspace, tree=tree, numbers=numbers):
+                _add_leaf(workspace, tree=tree, leaf=leaf)
+                _pass(workspace, tree=tree, costs=costs)
         per_leaf_ms[size] = costs.seconds * 1000 / costs.leaves
         measures += _per_leaf(costs, size=size, milliseconds=per_leaf_ms[size])
     return [*measures, *_growth(per_leaf_ms), *_superseded(workspace, tree=tree)]
@@ -110,53 +117,49 @@ def _supersede(workspace: Workspace, *, tree: Tree, leaf_id: UUID) -> None:
 
 def _pass(workspace: Workspace, *, tree: Tree, costs: Costs) -> None:
     job = _claim(workspace, tree=tree)
-    before = _nodes(workspace, tree=tree)
-    with _counted_calls(costs):
+    newest = new_id()
+    with _counted(costs):
         began = time.monotonic()
         seal_tree(workspace, job)
         costs.seconds += time.monotonic() - began
     finish_job(job)
-    after = _nodes(workspace, tree=tree)
-    costs.nodes += len(after.keys() - before.keys())
-    costs.moves += sum(1 for node_id, path in before.items() if _is_moved(after.get(node_id), path))
-
-
-def _is_moved(path: str | None, before: str) -> bool:
-    """A file that is retired is no move of a tree that grew."""
-    return path is not None and path != before and "/retired/" not in path
+    with workspace_scope(workspace):  # ids sort by the time of their making
+        costs.nodes += workspace.summaries.filter(id__gt=newest, tree=tree).count()
 
 
 def _claim(workspace: Workspace, *, tree: Tree) -> ClaimedJob:
     with workspace_scope(workspace):
-        wanted = workspace.jobs.get(
-            topic=Job.Topic.TREE_DIRTY, target_id=tree.id, state=Job.State.READY
-        )
-    job = claim_job(wanted.id)
-    if job is None or job.id != wanted.id:
+        ready = workspace.jobs.filter(topic=Job.Topic.TREE_DIRTY, state=Job.State.READY)
+        wanted = ready.values_list("id", flat=True).get(target_id=tree.id)
+    job = claim_job(wanted)
+    if job is None or job.id != wanted:
         raise RuntimeError("The pass over the measured tree was taken by somebody else.")
     return job
 
 
-def _nodes(workspace: Workspace, *, tree: Tree) -> dict[UUID, str]:
-    with workspace_scope(workspace):
-        rows = SummaryNode.objects.filter(workspace=workspace, tree=tree)
-        return dict(rows.values_list("id", "body_path"))
-
-
 @contextmanager
-def _counted_calls(costs: Costs) -> Iterator[None]:
-    """Each summary that the offline judge writes is a call where a model is configured."""
-    real = OfflineJudge.summarise
+def _counted(costs: Costs) -> Iterator[None]:
+    """Each summary that the offline judge writes is a call where a model is configured.
+
+    A file that is retired is no move of a tree that grew.
+    """
+    summarise = OfflineJudge.summarise
 
     def counted(self: OfflineJudge, **asked: object) -> object:
         costs.calls += 1
-        return real(self, **asked)  # type: ignore[arg-type]
+        return summarise(self, **asked)  # type: ignore[arg-type]
+
+    def counted_moves(workspace: Workspace, **asked: Any) -> list[Statement]:
+        costs.moves += len(asked["moves"])
+        return move_statements(workspace, **asked)
 
     setattr(OfflineJudge, "summarise", counted)  # noqa: B010 - put back below
+    vars(sealing)["move_statements"] = counted_moves
     try:
         yield
     finally:
-        setattr(OfflineJudge, "summarise", real)  # noqa: B010 - as it was
+        setattr(OfflineJudge, "summarise", summarise)  # noqa: B010 - as it was
+        vars(sealing)["move_statements"] = move_statements
 
 
 def _new_tree() -> tuple[Workspace, Tree]:
@@ -176,29 +179,41 @@ def _new_tree() -> tuple[Workspace, Tree]:
     return workspace, tree
 
 
-def _add_leaf(workspace: Workspace, *, tree: Tree, number: int) -> None:
-    """The row and the file alone: what comes before them is measured by `bench write`."""
-    text = _text(number)
-    leaf_id = new_id()
-    leaf = SourceLeaf(
-        id=leaf_id,
-        workspace=workspace,
-        scope_id=workspace.pk,
-        category=tree.category,
-        tree=tree,
-        origin_kind=Event.Kind.SYNC_ITEM,
-        title=text[:80],
-        summary=text,
-        body_path=leaf_path(scope_directory(workspace, tree=tree), leaf_id=leaf_id),
-        fingerprint=fingerprint(text),
-        observed_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number),
-        confidence=1.0,
-    )
-    body = write_body(leaf.body_path, front_matter={"id": str(leaf_id)}, markdown=text)
-    leaf.body_sha256, leaf.body_bytes = body.sha256, body.size
+def _new_leaves(workspace: Workspace, *, tree: Tree, numbers: Sequence[int]) -> list[SourceLeaf]:
+    """Unsaved, with their files: what comes before a leaf's row is measured by `bench write`."""
+    directory = scope_directory(workspace, tree=tree)
+    leaves, files = [], {}
+    for number in numbers:
+        text = _text(number)
+        leaf_id = new_id()
+        leaf = SourceLeaf(
+            id=leaf_id,
+            workspace=workspace,
+            scope_id=workspace.pk,
+            category=tree.category,
+            tree=tree,
+            origin_kind=Event.Kind.SYNC_ITEM,
+            title=text[:80],
+            summary=text,
+            body_path=leaf_path(directory, leaf_id=leaf_id),
+            fingerprint=fingerprint(text),
+            observed_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number),
+            confidence=1.0,
+        )
+        data = render_body({"id": str(leaf_id)}, text)
+        body = written_body(leaf.body_path, data)
+        leaf.body_sha256, leaf.body_bytes = body.sha256, body.size
+        leaves.append(leaf)
+        files[leaf.body_path] = data
+    save_bodies(files)
+    return leaves
+
+
+def _add_leaf(workspace: Workspace, *, tree: Tree, leaf: SourceLeaf) -> None:
+    """Its row and its job, as a new leaf's commit has them: the sidecar does not mirror it."""
+    job = NewJob(Job.Topic.TREE_DIRTY, tree.id, tree.scope_id, priority=150)
     with workspace_scope(workspace):
-        run_together([insert_statement([leaf])])
-        request_seal(workspace, tree=tree)
+        run_together([insert_statement([leaf]), new_jobs_statement(workspace, jobs=[job])])
 
 
 def _text(number: int) -> str:

@@ -75,6 +75,36 @@ def weekday_of_week(anchor: Anchor, weekday: int, *, back: int) -> TimeRange:
     return TimeRange(start, start + timedelta(days=1))
 
 
+WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def beside(span: TimeRange, name: str, *, count: int, back: bool) -> TimeRange | None:
+    """The `count` units, or the weekend or weekday, next to a span; None where that has no end.
+
+    Raises OverflowError or ValueError beyond the calendar.
+    """
+    edge = span.start if back else span.end
+    if edge is None:
+        return None
+    if name in WEEKDAY_NAMES or name == "weekend":
+        return _named_day(edge, name, back=back)
+    unit_name = "day" if name == "night" else name
+    if back:
+        return TimeRange(_shifted(edge, unit_name, -count), edge)
+    return TimeRange(edge, _shifted(edge, unit_name, count))
+
+
+def _named_day(edge: datetime, name: str, *, back: bool) -> TimeRange:
+    """The latest before the edge, or the first from it on."""
+    weekday = 5 if name == "weekend" else WEEKDAY_NAMES.index(name)
+    days = 2 if name == "weekend" else 1
+    if back:
+        start = edge - timedelta(days=(edge.weekday() - weekday) % 7 or 7)
+    else:
+        start = edge + timedelta(days=(weekday - edge.weekday()) % 7)
+    return TimeRange(start, start + timedelta(days=days))
+
+
 def _unit_start(day: datetime, name: str) -> datetime:
     if name == "week":
         return day - timedelta(days=day.weekday())

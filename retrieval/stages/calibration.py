@@ -1,7 +1,7 @@
 """From how well a text matches a question to the chance that it answers it."""
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, log
 
 from holamem.providers.embed_local import MODEL_NAME
 from retrieval.types import Level
@@ -38,6 +38,14 @@ _WORDS_ONLY = {
 }
 
 
+# How much the fused score of the best leaf adds to the logit, and where it adds nothing. High
+# when one leaf is the best by words and by meaning: on LoCoMo it told questions with their
+# evidence from the same without it (area 0.679 instead of 0.655); on MemDaily it told nothing.
+_AGREEMENT = {"en": (1.5, 1.7), "zh": (0.0, 0.0)}
+_CERTAIN = 1e-6
+_BELOW = 1e-3  # scores are shown with four digits
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionTraits:
     """What is the same for all evidence of a question.
@@ -66,6 +74,17 @@ def chance(
         + weights.stretch * max(0, traits.unseen_stretch - ORDINARY_STRETCH)
     )
     return 1 / (1 + exp(-logit))
+
+
+def with_agreement(score: float, *, language: str, agreement: float) -> float:
+    """The coverage with what the ranking adds to it; whether there are facts is not its to say."""
+    slope, centre = _AGREEMENT[language]
+    if slope == 0 or not _CERTAIN < score < 1 - _CERTAIN:
+        return score
+    moved = 1 / (1 + exp(-log(score / (1 - score)) - slope * (agreement - centre)))
+    if score >= LOW_BELOW:
+        return max(moved, LOW_BELOW)
+    return min(moved, LOW_BELOW - _BELOW)
 
 
 def level_of(score: float) -> Level:

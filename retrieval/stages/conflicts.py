@@ -34,7 +34,7 @@ def disagree(first: str, second: str) -> bool:
     if not words or not other_words:
         return False
     shared = len(words & other_words) / min(len(words), len(other_words))
-    values, other_values = _values(first), _values(second)
+    values, other_values = values_of(first), values_of(second)
     if values or other_values:
         return shared >= SHARED_WORDS and bool(values - other_values and other_values - values)
     differ = bool(words - other_words and other_words - words)
@@ -47,7 +47,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(latin) | frozenset(sign for sign in text if has_han(sign))
 
 
-def _values(text: str) -> frozenset[str]:
+def values_of(text: str) -> frozenset[str]:
     """Numbers, identifiers and names: what facts differ in."""
     numbers = {term for term in terms_of(text) if any(sign.isdigit() for sign in term)}
     return frozenset(numbers) | frozenset(names_in(text))

@@ -10,9 +10,10 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
 DELTA = _any_of(
     r"\bwhat(?:'s| is| has| have)?\s+(?:been\s+)?(?:changed|new)\b",
     r"\b(?:what|anything)\s+(?:\w+\s+)?(?:did|have|has|was)\s+(?:we|you|i|memory)?\s*(?:been\s+)?(?:learn(?:ed|t)?|changed?)\b",
+    r"\bwhat(?:\s+has|'s)?\s+happened\s+(?:in|on|last|this|yesterday|today|since|over|during|between|recently)\b",
     r"\b(?:changes|updates|news|differences?|progress)\s+(?:since|from|in|on|this|last|over|about)\b",
     r"\b(?:any|recent|latest)\s+(?:changes|updates|news)\b",
-    r"发生了?(?:什么|哪些)(?:变化|变更|改变)?|(?:什么|哪些|有何|有没有)(?:新的?)?(?:变化|变更|改变|更新|进展|动态)",
+    r"发生了?(?:什么|哪些)(?:变化|变更|改变)?|有?(?:什么|哪些|何|没有)(?:新的?)?(?:变化|变更|改变|更新|进展|动态)",
     r"学到了?(?:什么|哪些)|变了(?:什么|哪些)|有什么新|新增了?(?:什么|哪些)",
 )
 LEARNED = _any_of(
@@ -63,6 +64,14 @@ RECENT = _any_of(
     r"\b(?:latest|newest|most\s+recent(?:ly)?|recent(?:ly)?|lately|currently|current|now)\b",
     r"最新|最近|近来|近期|目前|现在|当前",
 )
+# How it was: what newer facts took the place of is asked for as well.
+HISTORY = _any_of(
+    r"\bused\s+to\b|\b(?:previously|formerly|originally|at\s+first|in\s+the\s+beginning)\b",
+    r"\b(?:history|earlier\s+versions?|former|previous|old|original)\b(?=.*\b(?:was|were|of|value|one)\b)",
+    r"原来|原先|最初|最早|起初|曾经|过去(?!\s*[\d一二两三四五六七八九十几])|历史上?|变更记录",
+)
+# How things stood at a moment, not what had been said until then.
+AS_OF = _any_of(r"\bas\s+of\b", r"截至|截止")
 INTEGRATION = _any_of(
     r"\b(?:synced|synchroni[sz]ed|imported|integration|integrations|fetched)\b",
     r"集成数据|同步(?:过来|的)|导入的|外部(?:系统|数据)",

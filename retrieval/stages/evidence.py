@@ -7,11 +7,12 @@ from uuid import UUID
 from holamem.text.tokens import count_tokens
 from retrieval.stages.calibration import chance
 from retrieval.stages.candidates import Candidates
+from retrieval.stages.condense import renumbered, with_short_summaries, without_repeats
 from retrieval.stages.coverage import terms_of
 from retrieval.stages.excerpts import cut_excerpt, cut_sentences
 from retrieval.stages.hydrate import freshness_of, is_stale
 from retrieval.stages.residual import settle_uncovered
-from retrieval.stages.time_expressions import find_times
+from retrieval.stages.time_expressions import named_times
 from retrieval.stages.yardstick import Yardstick, make_yardsticks
 from retrieval.types import Anchor, Hydrated, Intent, NodeRow, Question, Ranked, Sentence
 from workspaces.index.entries import date_words
@@ -53,8 +54,11 @@ def assemble(
         )
         left -= count_tokens(built.excerpt)
         evidence.append(built)
-    settled = settle_uncovered(evidence, yardsticks=yardsticks)
-    return Assembled(settled, token_budget - left, len(bodies))
+    told = without_repeats(evidence)
+    told = renumbered(with_short_summaries(told) if intent.is_broad else told)
+    settled = settle_uncovered(told, yardsticks=yardsticks)
+    tokens = sum(count_tokens(item.excerpt) for item in settled)
+    return Assembled(settled, tokens, len(bodies))
 
 
 def _hydrated(
@@ -113,6 +117,8 @@ def _supports(
 def _in_time(row: NodeRow, body: str, question: Question, anchor: Anchor) -> bool:
     """Observed in the question's range, or speaking of a day in it."""
     span = question.time_range
+    if question.dated_by == row.node_id:
+        return False
     if span is None or span.overlaps(row.start, row.end):
         return True
     told_at = Anchor(row.end, anchor.zone)
@@ -120,5 +126,5 @@ def _in_time(row: NodeRow, body: str, question: Question, anchor: Anchor) -> boo
         expression.range.start is not None
         and expression.range.end is not None
         and span.overlaps(expression.range.start, expression.range.end)
-        for expression in find_times(body, told_at)
+        for expression in named_times(body, told_at)
     )

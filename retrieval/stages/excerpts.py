@@ -1,8 +1,10 @@
 """Sentences of a body with what they cover, and the excerpt around the best of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
+from holamem.text.normalise import normalise
 from holamem.text.sentences import split_sentences
 from holamem.text.tokens import count_tokens, truncate
 from retrieval.stages.coverage import Unit, share_covered, terms_of
@@ -48,6 +50,33 @@ def cut_excerpt(
         return text, (start, end)
     shortened = truncate(text, limit)
     return shortened, (start, min(end, start + len(shortened)))
+
+
+def cut_matching(
+    sentences: Sequence[Sentence], *, limit: int, least: float, shown: Collection[str]
+) -> tuple[str, tuple[int, int]]:
+    """The few sentences that match best, in their order; none of those `shown` (normalised).
+
+    `least` (0..1) is the share of the question that a sentence has to cover.
+
+    Between sentences that do not follow each other stands an ellipsis; the place is that of all.
+    """
+    covered = [max(sentence.shares, default=0.0) for sentence in sentences]
+    new = [
+        place
+        for place, item in enumerate(sentences)
+        if covered[place] >= least and normalise(item.text) not in shown
+    ]
+    new.sort(key=lambda place: (-covered[place], place))
+    chosen = sorted(new[:limit])
+    if not chosen:
+        return "", (0, 0)
+    text = sentences[chosen[0]].text
+    for before, place in pairwise(chosen):
+        gap = "\n" if place == before + 1 else "\n… "
+        text = f"{text}{gap}{sentences[place].text}"
+    place_in_body = sentences[chosen[0]].start, sentences[chosen[-1]].end
+    return truncate(text, EXCERPT_TOKENS), place_in_body
 
 
 def _window(sentences: Sequence[Sentence], *, limit: int) -> tuple[int, int]:

@@ -1,13 +1,10 @@
 """Stage 2: the request and the intent as a filter of nodes."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from retrieval.definitions import RetrieveRequest
-from retrieval.types import Intent, Lookups, TimeRange
+from retrieval.types import TICK, Intent, Lookups, TimeRange
 from workspaces.index.search import NodeFilter
-
-# Ranges are half open here and closed in SQL; the database keeps microseconds.
-TICK = timedelta(microseconds=1)
 
 
 def explicit_range(request: RetrieveRequest) -> TimeRange | None:
@@ -30,14 +27,14 @@ def build_filter(request: RetrieveRequest, *, intent: Intent, known: Lookups) ->
     return NodeFilter(
         leaves=request.include_leaves,
         summaries=request.include_summaries,
-        include_superseded=request.include_superseded,
+        include_superseded=request.include_superseded or intent.reading.asks_history,
         categories=None if len(set(intent.categories)) == 2 else intent.categories,
         tree_ids=known.tree_ids,
         labels=None if request.labels is None else tuple(request.labels),
         entity_ids=known.entity_ids,
         observed=(None, None) if learned else _closed(span),
         created=_closed(span) if learned else (None, None),
-        as_of=request.as_of,
+        as_of=request.as_of or intent.reading.as_of,
     )
 
 

@@ -5,23 +5,30 @@ fusion by 4.5 points of recall at 10.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 
 from holamem.text.normalise import normalise_name
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.lookups import stands_in
 from retrieval.stages.question_rules import RULES, view_of
-from retrieval.stages.sessions import session_scores
+from retrieval.stages.sessions import session_meanings, session_scores
 from retrieval.stages.surroundings import Surroundings, surroundings_of
-from retrieval.types import Intent, Ranked
+from retrieval.types import Intent, Ranked, TimeRange
 from workspaces.index.search import FoundNode
 
 # How much the best session of the question lifts its turns.
-SESSION_WEIGHT = 0.65
-BRANCH_WEIGHT = 0.02
-ENTITY_BOOST = 0.1
-ACTOR_BOOST = 0.35
-TIME_BOOST = 0.3
+SESSION_WEIGHT = 0.5
+SESSION_MEANING_WEIGHT = 0.12
+BRANCH_WEIGHT = 0.002  # breaks ties: more took the place of what words and meaning had found
+ENTITY_BOOST = 0.05
+ACTOR_BOOST = 0.25
+# A turn that ends in a question seldom holds the answer.
+ASKING_PENALTY = 0.15
+TIME_BOOST = 0.5
+# What happened is told on the days that follow; a text that says when is likelier to tell it.
+TOLD_WITHIN = timedelta(days=7)
+TOLD_LATER_SHARE = 0.5
 # For questions about what is new; an overview needs the old basics as well.
 RECENCY_WEIGHT = 0.2
 OVERVIEW_RECENCY_WEIGHT = 0.1
@@ -47,10 +54,12 @@ def fuse(
         for index in range(len(candidates.questions))
     ]
     newest = max(node.end for node in nodes)
+    spans = _spans(candidates, intent=intent)
     mentioned = {match.entity_id for match in intent.entities}
     for node, own, scores in zip(nodes, parts, zip(*by_question, strict=True), strict=True):
         own["base"] = max(scores)
         own["entity"] = ENTITY_BOOST if not mentioned.isdisjoint(node.entity_ids) else 0.0
+        own["time"] = TIME_BOOST * max(_fit_in_time(node, span=span) for span in spans)
         own.update(_boosts(node, newest=newest, intent=intent, query=query, as_of=as_of))
     _add_sessions(candidates, parts)
     _add_branches(nodes, parts)
@@ -61,7 +70,9 @@ def fuse(
     return sorted(ranked, key=lambda item: (-item.score, item.node_id))
 
 
-_NO_REASONS = frozenset({"base", "covered", "before"})  # nearly every candidate has them
+_NO_REASONS = frozenset(
+    {"base", "covered", "own_terms", "before", "session_meaning"}
+)  # nearly every candidate has them
 _SHOWN_PARTS = frozenset(RULES)  # they are what "base" was made of
 
 
@@ -100,20 +111,40 @@ def _boosts(
     as_of: datetime | None,
 ) -> dict[str, float]:
     reading = intent.reading
-    span = reading.time_range
     found = {
         "actor": ACTOR_BOOST if _speaks(node.actor, query) else 0.0,
-        "time": TIME_BOOST if span is not None and span.overlaps(node.start, node.end) else 0.0,
+        "asking": -ASKING_PENALTY if node.asks else 0.0,
         "confidence": CONFIDENCE_WEIGHT * (node.confidence - 1),
     }
     if reading.prefers_recent or intent.is_broad:
         weight = RECENCY_WEIGHT if reading.prefers_recent else OVERVIEW_RECENCY_WEIGHT
         found["recent"] = weight * _recency(node, newest=newest)
-    if node.status == "superseded" and as_of is None:
+    is_current_asked = as_of is None and not reading.asks_history
+    if node.status == "superseded" and is_current_asked:
         found["superseded"] = -SUPERSEDED_PENALTY
     return found
 
 
+def _spans(candidates: Candidates, *, intent: Intent) -> list[TimeRange | None]:
+    """What the query names; where it names no date, what its questions name by events."""
+    whole = intent.reading.time_range
+    return [whole] if whole is not None else [q.time_range for q in candidates.questions]
+
+
+def _fit_in_time(node: FoundNode, *, span: TimeRange | None) -> float:
+    """0..1: observed in the span, or told soon after it."""
+    if span is None:
+        return 0.0
+    if span.overlaps(node.start, node.end):
+        return 1.0
+    if span.start is None or span.end is None or node.start < span.end:
+        return 0.0
+    if node.start - span.end >= TOLD_WITHIN:
+        return 0.0
+    return 1.0 if node.names_time else TOLD_LATER_SHARE
+
+
+@lru_cache(maxsize=1024)
 def _speaks(actor: str, query: str) -> bool:
     return bool(actor) and stands_in(normalise_name(actor), normalise_name(query))
 
@@ -127,9 +158,12 @@ def _recency(node: FoundNode, *, newest: datetime) -> float:
 def _add_sessions(candidates: Candidates, parts: Sequence[Parts]) -> None:
     """A turn is likelier in the session that speaks most of what is asked."""
     scaled = session_scores(candidates)
+    meanings = session_meanings(candidates)
     for node, own in zip(candidates.found.nodes, parts, strict=True):
         if node.session_ref in scaled:
             own["session"] = SESSION_WEIGHT * scaled[node.session_ref]
+        if node.session_ref in meanings:
+            own["session_meaning"] = SESSION_MEANING_WEIGHT * meanings[node.session_ref]
 
 
 def _add_branches(nodes: Sequence[FoundNode], parts: Sequence[Parts]) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from holamem.database.prepared import fetch_dicts
+from holamem.database.one_trip import fetch_last_dicts
 from holamem.database.scope import workspace_scope
 from holamem.errors import HolamemError
 from retrieval.stages.hydrate_sql import STATEMENT
@@ -27,7 +27,7 @@ RECENT_DAYS = 30
 def load_rows(
     workspace: Workspace, *, scopes: Scopes, chosen: Sequence[Ranked]
 ) -> dict[UUID, NodeRow]:
-    """One statement. A node that is gone meanwhile, or may not be read any more, is absent."""
+    """One statement, the last of its step. A node that is gone meanwhile, or may not be read any more, is absent."""
     if not chosen:
         return {}
     scope = "" if isinstance(scopes, str) else "AND {0}.scope_id = ANY(%(scopes)s::uuid[])"
@@ -38,7 +38,7 @@ def load_rows(
         "nodes": [item.node_id for item in chosen],
     }
     with workspace_scope(workspace, scopes):
-        rows = fetch_dicts(statement.replace("{summary_scope}", scope.format("s")), values)
+        rows = fetch_last_dicts(statement.replace("{summary_scope}", scope.format("s")), values)
     return {row["node_id"]: _row(row) for row in rows}
 
 

@@ -1,13 +1,15 @@
 """Stage 1: what a query asks for, by rules for English and Chinese; no model, no database."""
 
 import re
+from datetime import datetime
 
 from holamem.text.languages import language_of
 from holamem.text.normalise import normalise
 from holamem.text.segment import query_terms
 from retrieval.stages import cues
+from retrieval.stages.event_cues import asks_of_the_past
 from retrieval.stages.time_expressions import time_range_of, without_times
-from retrieval.types import Anchor, Intent, Kind, Lookups, Mode, Question, Reading, TimeRange
+from retrieval.types import TICK, Anchor, Intent, Kind, Lookups, Mode, Question, Reading, TimeRange
 
 MAX_QUESTIONS = 4
 CONVERSATION_LINES = 3
@@ -50,7 +52,7 @@ _NAME = re.compile(
 def read_query(query: str, *, mode: str, explicit: TimeRange | None, anchor: Anchor) -> Reading:
     """The query by its words alone. `mode` "auto" is decided by the kind of question."""
     kind, confidence = _kind_of(query)
-    named = time_range_of(query, anchor)
+    named = _named_range(query, anchor)
     return Reading(
         kind=kind,
         mode=_mode_of(kind, query=query, asked=mode),
@@ -61,7 +63,22 @@ def read_query(query: str, *, mode: str, explicit: TimeRange | None, anchor: Anc
         prefers_recent=kind == "delta" or cues.RECENT.search(query) is not None,
         language=language_of(query),
         about_integration=cues.INTEGRATION.search(query) is not None,
+        asks_history=_asks_history(query, named=named),
+        as_of=_as_of(query, named=named),
     )
+
+
+def _asks_history(query: str, *, named: TimeRange | None) -> bool:
+    """In so many words, or by asking of the time up to a moment."""
+    up_to = named is not None and named.start is None
+    return up_to or cues.HISTORY.search(query) is not None or asks_of_the_past(query)
+
+
+def _as_of(query: str, *, named: TimeRange | None) -> datetime | None:
+    """The last moment of what "as of" names."""
+    if named is None or named.start is not None or cues.AS_OF.search(query) is None:
+        return None
+    return None if named.end is None else named.end - TICK
 
 
 def build_intent(reading: Reading, *, categories: list[str] | None, known: Lookups) -> Intent:
@@ -106,9 +123,14 @@ def split_questions(query: str, anchor: Anchor) -> tuple[Question, ...]:
             found.append(clause)
     if len(found) > MAX_QUESTIONS:
         found = [*found[: MAX_QUESTIONS - 1], " ".join(found[MAX_QUESTIONS - 1 :])]
-    whole = time_range_of(query, anchor)
+    whole = _named_range(query, anchor)
     texts = found if len(found) > 1 else [query]
     return tuple(_question(text, anchor=anchor, fallback=whole) for text in texts)
+
+
+def _named_range(query: str, anchor: Anchor) -> TimeRange | None:
+    """What a pasted conversation calls "today" is when it was held, not what it asks about."""
+    return None if _is_conversation(query) else time_range_of(query, anchor)
 
 
 def _is_conversation(query: str) -> bool:
@@ -118,7 +140,7 @@ def _is_conversation(query: str) -> bool:
 
 
 def _question(text: str, *, anchor: Anchor, fallback: TimeRange | None) -> Question:
-    named = time_range_of(text, anchor)
+    named = _named_range(text, anchor)
     terms = tuple(query_terms(text))
     topic = tuple(query_terms(_without_cues(without_times(text, anchor))))
     return Question(
@@ -135,7 +157,8 @@ def _without_cues(text: str) -> str:
     kind, _ = _kind_of(text)
     if kind not in _BROAD_KINDS:
         return cues.OPEN_ASKING.sub(" ", text)
-    return dict(_KINDS)[kind].sub(" ", text)
+    bare = dict(_KINDS)[kind].sub(" ", text)
+    return cues.RECENT.sub(" ", bare) if kind == "delta" else bare
 
 
 def names_in(text: str) -> tuple[str, ...]:

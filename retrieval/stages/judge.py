@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from holamem.providers.embed_local import MODEL_NAME
+from holamem.text.languages import language_of
 from holamem.text.segment import query_terms
-from retrieval.stages.calibration import LOW_BELOW, NONE_BELOW, level_of
+from retrieval.stages.calibration import LOW_BELOW, NONE_BELOW, level_of, with_agreement
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.conflicts import conflicting_pair
 from retrieval.stages.next_source import suggest_source
@@ -96,6 +98,12 @@ def _coverage(
     best = max((item.supports[index] for item in timely), default=0.0)
     anytime = max((item.supports[index] for item in evidence), default=0.0)
     score = max(best, UNTIMELY_SHARE * anytime)
+    if not intent.is_broad and candidates.model_name == MODEL_NAME:
+        score = with_agreement(
+            score,
+            language=language_of(question.text),
+            agreement=_agreement(evidence, index=index),
+        )
     if _names_unknown(question, candidates=candidates, intent=intent):
         score *= UNKNOWN_NAME_SHARE
     if intent.is_broad:
@@ -104,6 +112,12 @@ def _coverage(
         answering = _nearly_best(timely, index=index, best=best)
     ids = tuple(item.evidence_id for item in answering)
     return QuestionCoverage(question.text, level_of(score), round(score, 4), ids)
+
+
+def _agreement(evidence: Sequence[Hydrated], *, index: int) -> float:
+    """The best fused score of the question's own rules."""
+    scores = [item.ranked.question_scores[index : index + 1] for item in evidence]
+    return max((score for found in scores for score in found), default=0.0)
 
 
 def _supporting(evidence: Sequence[Hydrated], *, index: int, floor: float) -> list[Hydrated]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from holamem.database.one_trip import write_step
 from holamem.database.rows import insert_statement
 from holamem.database.scope import workspace_scope
-from holamem.database.statements import run_together
+from holamem.database.statements import Statement, run_together
 from holamem.text.secrets import mask_secrets
 from retrieval.answer import AnswerGap
 from retrieval.definitions import RetrieveRequest
@@ -15,6 +16,10 @@ from retrieval.gaps import own_scope, record_gaps
 from retrieval.models import RetrievalLog
 from retrieval.types import Hydrated, Intent, Judgement, Scopes
 from workspaces.models.tenancy import Workspace
+
+# The asker does not wait until the disk has the log: a power cut may take the newest entries, whole
+# ones, and nothing of the memory rests on them.
+_WITHOUT_WAITING = Statement("SET LOCAL synchronous_commit TO off", [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +38,41 @@ def write_log(
     workspace: Workspace, *, scopes: Scopes, record: Record, timings_ms: Mapping[str, float]
 ) -> tuple[AnswerGap, ...]:
     """The gaps with their places in the ledger."""
-    scope_id = own_scope(workspace, scopes)
+    if not record.judgement.gaps:
+        statements = _statements(workspace, scopes=scopes, record=record, timings_ms=timings_ms)
+        write_step(workspace, scopes, statements=statements)
+        return ()
     with workspace_scope(workspace, scopes):
-        gaps = record_gaps(workspace, scopes=scopes, gaps=record.judgement.gaps)
-        log = RetrievalLog(
-            id=record.retrieval_id,
-            workspace=workspace,
-            scope_id=scope_id,
-            query=mask_secrets(record.request.query).text,
-            request=_stored(record.request),
-            intent=record.intent.reading.kind,
-            coverage_level=record.judgement.level,
-            coverage_score=round(record.judgement.score, 4),
-            node_ids=[str(item.row.node_id) for item in record.evidence],
-            gap_ids=[str(gap.gap_id) for gap in gaps],
-            timings_ms=dict(timings_ms),
-            degraded=list(record.degraded),
+        gaps = tuple(record_gaps(workspace, scopes=scopes, gaps=record.judgement.gaps))
+        run_together(
+            _statements(workspace, scopes=scopes, record=record, timings_ms=timings_ms, gaps=gaps)
         )
-        run_together([insert_statement([log])])
-    return tuple(gaps)
+    return gaps
+
+
+def _statements(
+    workspace: Workspace,
+    *,
+    scopes: Scopes,
+    record: Record,
+    timings_ms: Mapping[str, float],
+    gaps: Sequence[AnswerGap] = (),
+) -> list[Statement]:
+    log = RetrievalLog(
+        id=record.retrieval_id,
+        workspace=workspace,
+        scope_id=own_scope(workspace, scopes),
+        query=mask_secrets(record.request.query).text,
+        request=_stored(record.request),
+        intent=record.intent.reading.kind,
+        coverage_level=record.judgement.level,
+        coverage_score=round(record.judgement.score, 4),
+        node_ids=[str(item.row.node_id) for item in record.evidence],
+        gap_ids=[str(gap.gap_id) for gap in gaps],
+        timings_ms=dict(timings_ms),
+        degraded=list(record.degraded),
+    )
+    return [_WITHOUT_WAITING, insert_statement([log])]
 
 
 def _stored(request: RetrieveRequest) -> dict[str, Any]:

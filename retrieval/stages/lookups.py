@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from holamem.database.prepared import fetch_rows
-from holamem.database.scope import workspace_scope
+from holamem.database.one_trip import read_step
 from holamem.text.languages import has_han
 from holamem.text.normalise import normalise_name
 from retrieval.definitions import RetrieveRequest
@@ -71,8 +70,12 @@ def look_up(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) -
     }
     scope = "" if isinstance(scopes, str) else "AND scope_id = ANY(%(scopes)s::uuid[])"
     statement = f"({_STATEMENT}){_TREES}{_PROVIDERS}".replace("{scope}", scope)
-    with workspace_scope(workspace, scopes):
-        rows = fetch_rows(statement.replace("{limit}", str(MAX_MATCHES)), values)
+    rows = read_step(
+        workspace,
+        scopes,
+        statement=statement.replace("{limit}", str(MAX_MATCHES)),
+        values=values,
+    )
     return _lookups(rows, request=request)
 
 

@@ -1,8 +1,9 @@
 """Stage 9 without a model: an extractive pack, every item a sentence of the evidence it cites."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from holamem.text.languages import has_han
 from holamem.text.normalise import normalise
@@ -29,10 +30,14 @@ _QUESTION_END = re.compile(r"[?？]\s*[\"”』」)]*\s*$")
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """A sentence that may go into the pack, with the evidence that it came from."""
+    """A sentence that may go into the pack, with the evidence that it came from.
+
+    `before` is evidence whose place this one took.
+    """
 
     item: Hydrated
     text: str
+    before: Hydrated | None = None
 
 
 def build_pack(
@@ -40,7 +45,10 @@ def build_pack(
 ) -> RetrievalPack:
     """Coverage none or low: no facts, and the next step is to look elsewhere."""
     cited = _cited(evidence, judgement)
-    picks = _picks(cited, judgement, is_broad=is_broad)
+    replaced: dict[UUID | None, Hydrated] = {
+        item.row.node_id: item for item in evidence if item.row.status == "superseded"
+    }
+    picks = _picks(cited, judgement, is_broad=is_broad, replaced=replaced)
     facts = _items(picks, limit=MAX_FACTS if is_broad else MAX_EXACT_FACTS, anchor=anchor)
     taken = {normalise(text) for text in _texts(facts)}
     told = picks
@@ -70,8 +78,17 @@ def _cited(evidence: Sequence[Hydrated], judgement: Judgement) -> list[Hydrated]
     return [item for item in evidence if item.evidence_id in ids]
 
 
-def _picks(cited: Sequence[Hydrated], judgement: Judgement, *, is_broad: bool) -> list[_Pick]:
-    """Current before superseded; leaves before summaries, which repeat them; the best first."""
+def _picks(
+    cited: Sequence[Hydrated],
+    judgement: Judgement,
+    *,
+    is_broad: bool,
+    replaced: Mapping[UUID | None, Hydrated],
+) -> list[_Pick]:
+    """Current before superseded; leaves before summaries, which repeat them; the best first.
+
+    What took the place of something tells it too, so that has no line of its own.
+    """
 
     def place(item: Hydrated) -> tuple[bool, bool, float]:
         support = 0.0 if is_broad else max(item.supports)
@@ -82,8 +99,9 @@ def _picks(cited: Sequence[Hydrated], judgement: Judgement, *, is_broad: bool) -
         for index in range(len(judgement.per_question))
     ]
     return [
-        _Pick(item, sentence.text)
+        _Pick(item, sentence.text, replaced.get(item.row.supersedes))
         for item in sorted(cited, key=place)
+        if item.row.node_id not in {new.row.supersedes for new in cited}
         for sentence in _best_sentences(item, judgement, floors=floors)
     ]
 
@@ -167,18 +185,38 @@ def _items(picks: Sequence[_Pick], *, limit: int, anchor: Anchor) -> tuple[PackI
 
 def _item(group: Sequence[_Pick], *, anchor: Anchor) -> PackItem:
     items = [pick.item for pick in group]
-    newest = max(items, key=lambda item: (item.row.end, item.evidence_id))
+    leaves = [item for item in items if item.row.kind == "leaf"]
+    newest = max(leaves or items, key=lambda item: (item.row.end, item.evidence_id))
+    before = next((pick.before for pick in group if pick.before is not None), None)
+    cited = [*items, before] if before is not None else items
     return PackItem(
-        text=f"{group[0].text}{dated(newest, anchor=anchor, chinese=has_han(group[0].text))}",
-        evidence_ids=tuple(dict.fromkeys(item.evidence_id for item in items)),
+        text=f"{group[0].text}"
+        f"{dated(newest, anchor=anchor, chinese=has_han(group[0].text))}"
+        f"{_told_before(before, anchor=anchor)}",
+        evidence_ids=tuple(dict.fromkeys(item.evidence_id for item in cited)),
         freshness=newest.freshness,
         confidence=round(max(item.row.confidence for item in items), 4),
         verification=verification_of(items),
     )
 
 
+def _told_before(before: Hydrated | None, *, anchor: Anchor) -> str:
+    usable = _usable(before) if before is not None else []
+    if before is None or not usable:
+        return ""
+    text = usable[0].text
+    chinese = has_han(text)
+    lead = "；此前：" if chinese else "; before: "
+    return f"{lead}{text}{dated(before, anchor=anchor, chinese=chinese)}"
+
+
 def dated(item: Hydrated, *, anchor: Anchor, chinese: bool) -> str:
-    """When it was said, on the asker's calendar, in the language of the sentence."""
+    """When it was said, on the asker's calendar, in the language of the sentence.
+
+    Empty for a summary: its sentences were said at times of their own.
+    """
+    if item.row.kind == "summary":
+        return ""
     day = item.row.end.astimezone(anchor.zone)
     if chinese:
         return f"（{day.year}年{day.month}月{day.day}日）"
@@ -187,7 +225,8 @@ def dated(item: Hydrated, *, anchor: Anchor, chinese: bool) -> str:
 
 def verification_of(items: Sequence[Hydrated]) -> str:
     """The strictest policy that applies now; a policy for stale facts only where all are stale."""
-    policies = {needed_verification(item) for item in items}
+    leaves = [item for item in items if item.row.kind == "leaf"]
+    policies = {needed_verification(item) for item in leaves or items}
     if "none" in policies:
         return "none"
     return "verify_before_use" if "verify_before_use" in policies else "verify_if_stale"

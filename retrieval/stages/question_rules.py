@@ -68,6 +68,14 @@ def by_covered_terms(view: QuestionView) -> list[float]:
     ]
 
 
+def by_own_terms(view: QuestionView) -> list[float]:
+    """The share of the question that the leaf names by itself."""
+    return [
+        share_of(held_terms(node, weights=view.weights), weights=view.weights)
+        for node in view.nodes
+    ]
+
+
 def by_meaning_before(view: QuestionView) -> list[float]:
     """What was said just before is near in meaning."""
     return [max(0.0, best_of(view.vectors, places)) for places in view.around.before]
@@ -105,8 +113,9 @@ RULES: dict[str, tuple[float, Rule]] = {
     "lexical": (0.7, by_words),
     "vector": (0.55, by_meaning),
     "covered": (0.8, by_covered_terms),
+    "own_terms": (0.1, by_own_terms),
     "before": (0.1, by_meaning_before),
-    "neighbour": (0.35, by_meaning_after),
+    "neighbour": (0.4, by_meaning_after),
     "answers": (0.62, by_answering),
     "says_when": (0.68, by_saying_when),
 }

@@ -31,9 +31,10 @@ UNCOVERED_CAP = LOW_BELOW - 0.05
 # Only where no text on the subject covers this much is meaning asked: beside shared words it
 # let through more that is merely alike (LoCoMo, names exchanged: 27 % instead of 17 %).
 UNCOVERED_BELOW = 0.2
-# So many are compared again: each costs an embedding.
-COMPARED = 6
-COMPARED_CHARACTERS = 500
+# So many are compared again, the nearest by the whole question first: each costs an embedding, and
+# somebody waits (six texts of 500 characters were a third of a second).
+COMPARED = 3
+COMPARED_CHARACTERS = 300
 CACHED_VECTORS = 4096
 
 

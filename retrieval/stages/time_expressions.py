@@ -6,6 +6,7 @@ Ranges are half open. Words that name the future are left alone: memory is asked
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from retrieval.stages import calendar_spans as spans
 from retrieval.types import Anchor, TimeRange
@@ -76,8 +77,13 @@ Builder = Callable[[re.Match[str], Anchor], TimeRange | None]
 
 def find_times(text: str, anchor: Anchor) -> list[TimeExpression]:
     """All times in the text, in order, with "since", "before" and "between" applied."""
-    plain = _plain_expressions(text, anchor)
+    plain = _told_on(text, _plain_expressions(text, anchor), anchor)
     return _paired(text, [_modified(text, expression, anchor) for expression in plain])
+
+
+def named_times(text: str, anchor: Anchor) -> list[TimeExpression]:
+    """What a statement speaks of: "after the outage on 3 May" tells of that day as well."""
+    return _plain_expressions(text, anchor)
 
 
 def time_range_of(text: str, anchor: Anchor) -> TimeRange | None:
@@ -120,14 +126,41 @@ def _built(build: Builder, match: re.Match[str], anchor: Anchor) -> TimeRange | 
         return None
 
 
+_TOLD_ON = re.compile(r"[\s,，]*(?:as\s+\w+\s+)?", re.IGNORECASE)
+
+
+def _told_on(text: str, found: list[TimeExpression], anchor: Anchor) -> list[TimeExpression]:
+    """ "Last Friday, as told on 23 January": the first counts from the second."""
+    result: list[TimeExpression] = []
+    for expression in found:
+        previous = result[-1] if result else None
+        day = expression.range.start
+        if previous and day and _TOLD_ON.fullmatch(text, previous.end, expression.start):
+            then = Anchor(day + timedelta(hours=12), anchor.zone)
+            counted = _plain_expressions(text[previous.start : previous.end], then)
+            if counted and counted[0].range.end != previous.range.end:
+                told = TimeRange(counted[0].range.start, expression.range.end)
+                result[-1] = TimeExpression(previous.start, expression.end, told)
+                continue
+        result.append(expression)
+    return result
+
+
 _OPEN_BEFORE = re.compile(
-    r"(?P<word>since|after|before|until|till|by|as\s+of|自从|自|从|截至|截止到?)\s*$",
+    r"(?P<word>since|after|before|until|till|by|as\s+of|自从|自|从|截至|截止到?)\s*"
+    r"(?:(?:the|our|my|his|her|their|its)(?:\s+[\w-]+){1,4}\s+)?$",  # "before the outage on 3 May"
     re.IGNORECASE,
 )
-_OPEN_AFTER = re.compile(r"\s*(?P<word>之前|以前|之后|以后|以来|起|后(?!天)|前(?!天))")
+# "3月12日故障之前": a short name of what happened then may stand between.
+_OPEN_AFTER = re.compile(
+    r"\s*(?:[\u4e00-\u9fff]{2,4}(?=之[前后]|以[前后来]))?(?P<word>之前|以前|之后|以后|以来|起|后(?!天)|前(?!天))"
+)
 
 
 def _modified(text: str, found: TimeExpression, anchor: Anchor) -> TimeExpression:
+    beside = _beside(text, found)
+    if beside is not None:
+        return beside
     before = _OPEN_BEFORE.search(text, 0, found.start)
     after = _OPEN_AFTER.match(text, found.end)
     if after is not None:
@@ -138,6 +171,45 @@ def _modified(text: str, found: TimeExpression, anchor: Anchor) -> TimeExpressio
         opened = _opened(before["word"].lower(), found.range, anchor)
         return TimeExpression(before.start(), found.end, opened)
     return found
+
+
+# "The week before 3 August", "two days after", "8月3日前一周": a span that ends or begins there.
+_SPAN_BEFORE = re.compile(
+    rf"(?:(?:on|over|in|during)\s+)?(?:(?:the|last)\s+)?(?:{_NUMBER}\s+)?"
+    rf"\b(?P<unit>day|night|week|weekend|month|year|{'|'.join(WEEKDAYS)})s?\s+"
+    r"(?P<side>before|prior\s+to|preceding|after|following)\s*(?:on\s+)?$",
+    re.IGNORECASE,
+)
+_SPAN_AFTER = re.compile(
+    r"\s*的?(?:之|以)?(?P<side>前|后)(?:的|那)*"
+    r"(?P<n>\d{1,3}|[一二两三四五六七八九十几]{1,3})?个?(?P<unit>周末|天|日|周|星期|礼拜|月|年)"
+    r"(?P<weekday>[一二三四五六日天])?"
+)
+
+
+def _beside(text: str, found: TimeExpression) -> TimeExpression | None:
+    english = _SPAN_BEFORE.search(text, 0, found.start)
+    chinese = _SPAN_AFTER.match(text, found.end)
+    if english is not None:
+        back = not english["side"].lower().startswith(("after", "following"))
+        count = _number(english["n"]) if english["n"] else 1
+        span = spans.beside(found.range, english["unit"].lower(), count=count, back=back)
+        return None if span is None else TimeExpression(english.start(), found.end, span)
+    if chinese is not None:
+        count = _zh_number(chinese["n"]) if chinese["n"] else 1
+        span = spans.beside(
+            found.range, _zh_unit(chinese), count=count, back=chinese["side"] == "前"
+        )
+        return None if span is None else TimeExpression(found.start, chinese.end(), span)
+    return None
+
+
+def _zh_unit(match: re.Match[str]) -> str:
+    if match["unit"] == "周末":
+        return "weekend"
+    if match["weekday"]:
+        return WEEKDAYS[_ZH_WEEKDAYS.index(match["weekday"].replace("天", "日"))]
+    return _ZH_UNITS[match["unit"]]
 
 
 def _opened(word: str, span: TimeRange, anchor: Anchor) -> TimeRange:
@@ -164,8 +236,9 @@ def _paired(text: str, found: list[TimeExpression]) -> list[TimeExpression]:
             if lead is not None or "和" not in text[previous.end : expression.start]:
                 start = lead.start() if lead else previous.start
                 joined = TimeRange(previous.range.start, expression.range.end)
-                result[-1] = TimeExpression(start, expression.end, joined)
-                continue
+                if joined.start is None or joined.end is None or joined.start < joined.end:
+                    result[-1] = TimeExpression(start, expression.end, joined)
+                    continue
         result.append(expression)
     return result
 

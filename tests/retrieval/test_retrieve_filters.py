@@ -1,5 +1,7 @@
 from datetime import timedelta
 
+import pytest
+
 from holamem.database.scope import ALL_SCOPES
 from holamem.ids import new_id
 from tests.retrieval.asking import ask, excerpts, facts, node_ids
@@ -140,6 +142,38 @@ def test_what_changed_is_answered_from_the_named_days(memory: MemoryMaker) -> No
     assert "8443" not in excerpts(english)
     assert str(chinese.id) in node_ids(answer)
     assert "8443" not in excerpts(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "old_text", "new_text", "told"),
+    [
+        (
+            "What changed this week?",
+            "The deployment window of Atlas is Tuesday.",
+            "The deployment window of Atlas is Wednesday.",
+            "Wednesday. (2026-05-20); before: The deployment window of Atlas is Tuesday.",
+        ),
+        (
+            "这周有什么变化？",
+            "支付网关的发布窗口是周二。",
+            "支付网关的发布窗口是周三。",
+            "周三。（2026年5月20日）；此前：支付网关的发布窗口是周二。",
+        ),
+    ],
+)
+def test_what_changed_tells_what_was_there_before(
+    memory: MemoryMaker, query: str, old_text: str, new_text: str, told: str
+) -> None:
+    long_ago = DAY - timedelta(days=60)
+    old = memory.leaf(old_text, status="superseded", observed_at=long_ago, valid_until=DAY)
+    new = memory.leaf(new_text, supersedes_leaf=old)
+
+    answer = ask(memory.workspace, query)
+
+    assert node_ids(answer) == [str(new.id), str(old.id)]
+    [fact] = answer["retrieval_pack"]["known_facts"]
+    assert told in fact["text"]
+    assert fact["evidence_ids"] == ["E1", "E2"]
 
 
 def test_an_entity_that_was_asked_for_is_found_among_many_that_the_question_spells(

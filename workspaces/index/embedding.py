@@ -56,11 +56,11 @@ def passage_text(*, text: str, actor: str) -> str:
 
 def embed_passage(text: str) -> list[float] | None:
     """A vector for storing, or None while the provider is out: text search works without."""
-    return embed_stored([text])[0]
+    return embed_stored([text])[0] or None
 
 
 def embed_stored(texts: Sequence[str]) -> list[list[float] | None]:
-    """Vectors for storing, in order; None for a text that has none, all while the provider is out."""
+    """Vectors for storing, in order: empty for a text that has none, None while the provider is out."""
     if not texts:
         return []
     try:
@@ -68,4 +68,4 @@ def embed_stored(texts: Sequence[str]) -> list[list[float] | None]:
     except ProviderError as error:
         logger.warning("embedding.failed", extra={"code": error.code})
         return [None] * len(texts)
-    return [vector or None for vector in vectors]
+    return list(vectors)

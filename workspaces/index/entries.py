@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -48,6 +49,12 @@ def leaf_search_text(*, text: str, actor: str, entity_names: Sequence[str], day:
     return "\n".join([text, actor, *entity_names, date_words(day)])
 
 
+@lru_cache(maxsize=128)
+def searched_terms(text: str) -> Sequence[tuple[str, int]]:
+    """Terms and places of a search text: asked for when a leaf is planned, and when it is written."""
+    return tuple(terms_with_positions(text))
+
+
 def put_leaf_lexemes(
     workspace: Workspace, *, leaf: SourceLeaf, text: str, entity_names: Sequence[str]
 ) -> None:
@@ -60,12 +67,22 @@ def put_leaf_lexemes(
 def leaf_lexemes_statement(
     workspace: Workspace, *, leaf: SourceLeaf, text: str, entity_names: Sequence[str]
 ) -> Statement:
-    searched = leaf_search_text(
-        text=text, actor=leaf.actor, entity_names=entity_names, day=leaf.observed_at
-    )
-    return _lexemes_statement(
-        workspace, node=leaf, kind="leaf", text=searched, markers=markers_of(text)
-    )
+    return leaf_lexemes_statements(workspace, leaves=[(leaf, text, entity_names)])
+
+
+def leaf_lexemes_statements(
+    workspace: Workspace, *, leaves: Sequence[tuple[SourceLeaf, str, Sequence[str]]]
+) -> Statement:
+    """One statement for several leaves, each with its text and the names of its entities."""
+    rows = []
+    for leaf, text, names in leaves:
+        searched = leaf_search_text(
+            text=text, actor=leaf.actor, entity_names=names, day=leaf.observed_at
+        )
+        rows.append(
+            _lexemes_row(workspace, node=leaf, kind="leaf", text=searched, markers=markers_of(text))
+        )
+    return _lexemes_statement(rows)
 
 
 def put_summary_lexemes(workspace: Workspace, *, node: SummaryNode, text: str) -> None:
@@ -73,38 +90,43 @@ def put_summary_lexemes(workspace: Workspace, *, node: SummaryNode, text: str) -
 
 
 def summary_lexemes_statement(workspace: Workspace, *, node: SummaryNode, text: str) -> Statement:
-    return _lexemes_statement(workspace, node=node, kind="summary", text=f"{node.title}\n{text}")
+    searched = f"{node.title}\n{text}"
+    return _lexemes_statement([_lexemes_row(workspace, node=node, kind="summary", text=searched)])
 
 
-def _lexemes_statement(
+def _lexemes_row(
     workspace: Workspace,
     *,
     node: SourceLeaf | SummaryNode,
     kind: str,
     text: str,
     markers: Sequence[str] = (),
-) -> Statement:
+) -> list[object]:
     """The literal carries positions (term frequencies), which no ORM expression can build."""
-    terms = terms_with_positions(text)
+    terms = searched_terms(text)
     scope = scope_lexeme(workspace.pk, node.scope_id)
     literal = to_tsvector_literal(terms, extra=[scope, *markers])
+    return [
+        new_id(),
+        workspace.pk,
+        node.scope_id,
+        node.id,
+        node.tree_id,
+        kind,
+        node.status,
+        len(terms),
+        literal,
+    ]
+
+
+def _lexemes_statement(rows: Sequence[Sequence[object]]) -> Statement:
+    places = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s, %s::tsvector)"] * len(rows))
     return Statement(
-        "INSERT INTO workspaces_lexemeentry (id, workspace_id, scope_id, node_id, tree_id,"
-        " kind, status, length, lexemes)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::tsvector)"
+        "INSERT INTO workspaces_lexemeentry (id, workspace_id, scope_id, node_id, tree_id,"  # noqa: S608 - places
+        f" kind, status, length, lexemes) VALUES {places}"
         " ON CONFLICT (workspace_id, node_id) DO UPDATE"
         " SET status = EXCLUDED.status, length = EXCLUDED.length, lexemes = EXCLUDED.lexemes",
-        [
-            new_id(),
-            workspace.pk,
-            node.scope_id,
-            node.id,
-            node.tree_id,
-            kind,
-            node.status,
-            len(terms),
-            literal,
-        ],
+        [value for row in rows for value in row],
     )
 
 
@@ -152,10 +174,15 @@ def vector_statement(
 
 def set_entry_status(workspace: Workspace, *, node_ids: Iterable[UUID], status: str) -> None:
     """Mirror a node's new status, so that search needs no join to filter by it."""
+    run_together(status_statements(workspace, node_ids=node_ids, status=status))
+
+
+def status_statements(
+    workspace: Workspace, *, node_ids: Iterable[UUID], status: str
+) -> list[Statement]:
     ids = list(node_ids)
-    if ids:
-        values = [str(status), workspace.pk, ids]
-        run_together([Statement(sql, values) for sql in _SET_STATUS])
+    values = [str(status), workspace.pk, ids]
+    return [Statement(sql, values) for sql in _SET_STATUS] if ids else []
 
 
 def drop_entries(workspace: Workspace, *, node_ids: Iterable[UUID]) -> None:

@@ -11,11 +11,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from holamem.database.prepared import fetch_rows
+from holamem.database import prepared
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.text.tsvector import frequencies, to_tsquery_literal
 from workspaces.index.entries import scope_lexeme
 from workspaces.index.markers import ASKS, NAMES_TIME
+from workspaces.index.near import NearIndex, near_indexes
+from workspaces.index.scale import Scale, memories
 from workspaces.index.search_sql import Shape, build_statement
 from workspaces.models.tenancy import Workspace
 
@@ -139,16 +141,92 @@ def search_nodes(
 ) -> Found:
     """The nearest nodes by vector and the best by words, at most 320, in no order. One statement."""
     terms = search.terms[:MAX_TERMS]
+    memory = (workspace.pk, tuple(scope_list(workspace, scopes)))
+    scale = memories.scale_of(memory)
+    common = memories.common_words(memory, terms)
+    found = _search(workspace, scopes=scopes, search=search, where=where, known=(scale, common))
+    frequencies_of = dict(zip(terms, found.document_frequencies, strict=True))
+    if common and not any(n for term, n in frequencies_of.items() if term not in common):
+        # Nothing but common words: then these bring what holds them.
+        found = _search(workspace, scopes=scopes, search=search, where=where, known=(scale, {}))
+    memories.learn(
+        memory,
+        scale=Scale(found.documents, found.mean_length),
+        frequencies=frequencies_of,
+    )
+    return found
+
+
+def _search(
+    workspace: Workspace,
+    *,
+    scopes: Scopes,
+    search: SearchInput,
+    where: NodeFilter,
+    known: tuple[Scale | None, Mapping[str, int]],
+) -> Found:
+    """`known`: what is remembered of the memory's size and of the question's common words."""
+    scale, common = known
+    terms = search.terms[:MAX_TERMS]
+    near = _near(workspace, scopes=scopes, search=search, where=where) if scale else ()
     shape = Shape(
         terms=len(_padded(terms)),
         vectors=len(search.vectors),
         by_scope=not isinstance(scopes, str),
         neighbours=search.neighbour_limit > 0 and where.leaves,
+        is_counted=scale is None,
+        near=near,
+        near_limits=_limits(search, where) if near else (0, 0),
     )
     values = _values(workspace, scopes=scopes, search=search, where=where)
+    values |= _known_values(terms, scale=scale, common=common)
+    values |= _scopes_beside(workspace, scopes=scopes, near=near)
     with workspace_scope(workspace, scopes):
-        rows = fetch_rows(build_statement(shape, where=where), values)
+        rows = prepared.fetch_rows(build_statement(shape, where=where), values)
     return _found(rows, terms=terms)
+
+
+def _near(
+    workspace: Workspace, *, scopes: Scopes, search: SearchInput, where: NodeFilter
+) -> tuple[NearIndex, ...]:
+    """None where a filter leaves few: an index gives up before it has found enough of them."""
+    narrow = (where.categories, where.tree_ids, where.labels, where.entity_ids)
+    if where.narrows_leaves or any(part is not None for part in narrow):
+        return ()
+    if where.leaf_statuses != ["active"] or not search.vectors:
+        return ()
+    searched = scope_list(workspace, scopes) or [workspace.pk]
+    return near_indexes(workspace.pk, scopes=searched, model=search.model_name)
+
+
+def _limits(search: SearchInput, where: NodeFilter) -> tuple[int, int]:
+    return search.leaf_limit if where.leaves else 0, search.summary_limit if where.summaries else 0
+
+
+def _scopes_beside(
+    workspace: Workspace, *, scopes: Scopes, near: Sequence[NearIndex]
+) -> dict[str, list[UUID]]:
+    """By kind of node, the scopes that are searched without an index."""
+    searched = scope_list(workspace, scopes)
+    return {
+        f"{kind}_scopes": [
+            scope
+            for scope in searched
+            if not any(n.scope_id == scope and n.kind == kind for n in near)
+        ]
+        for kind in ("leaf", "summary")
+    }
+
+
+def _known_values(
+    terms: Sequence[str], *, scale: Scale | None, common: Mapping[str, int]
+) -> dict[str, Any]:
+    bringing = [term for term in terms if term not in common] or terms
+    values: dict[str, Any] = {"bringing": to_tsquery_literal(bringing)}
+    values |= {f"known_{i}": common.get(term, 0) for i, term in enumerate(_padded(terms))}
+    if scale is not None:
+        values |= {"documents": scale.documents, "mean_length": scale.mean_length}
+    return values
 
 
 def _values(
@@ -158,8 +236,8 @@ def _values(
         "workspace": workspace.pk,
         "scopes": scope_list(workspace, scopes),
         "statuses": where.leaf_statuses,
-        "leaf_limit": search.leaf_limit if where.leaves else 0,
-        "summary_limit": search.summary_limit if where.summaries else 0,
+        "leaf_limit": _limits(search, where)[0],
+        "summary_limit": _limits(search, where)[1],
         "neighbour_limit": search.neighbour_limit,
         "model": search.model_name,
         "asks": to_tsquery_literal([ASKS]),

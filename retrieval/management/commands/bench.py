@@ -16,12 +16,16 @@ from holamem.errors import NotFound
 from holamem.sample.loader import SampleFailed
 from retrieval.bench.alone import measure_alone
 from retrieval.bench.asking import measure_retrieve, measure_statements, sample_questions
-from retrieval.bench.datasets import SETS, NoSuchData, load
+from retrieval.bench.broad import NAME as BROAD
+from retrieval.bench.broad import measure_broad
+from retrieval.bench.cost import measure_cost
+from retrieval.bench.datasets import SETS, Conversation, NoSuchData, load
 from retrieval.bench.erasing import measure_erase
 from retrieval.bench.growing import measure_seal
 from retrieval.bench.ingest import measure_ingest
 from retrieval.bench.measures import Measure, as_json, as_table
-from retrieval.bench.recall import measure_recall
+from retrieval.bench.recall import ask_all
+from retrieval.bench.recall_report import as_grid, measures_of
 from retrieval.bench.server import DidNotStart, Target, own_server
 from retrieval.bench.starting import measure_up
 from retrieval.bench.writing import measure_write
@@ -50,11 +54,15 @@ class Command(BaseCommand):
         erase = parts.add_parser("erase", help="leaves below three levels of summaries")
         erase.add_argument("--leaves", type=int, default=60)
         erase.add_argument("--erasures", type=int, default=20)
+        cost = parts.add_parser("cost", help="questions to memories of each size up to --leaves")
+        cost.add_argument("--leaves", type=int, default=100_000)
+        cost.add_argument("--others", type=int, default=200, help="workspaces beside it")
+        cost.add_argument("--rounds", type=int, default=5)
         recall = parts.add_parser("recall", help="evidence found on public conversations")
         recall.add_argument("--data", help="folder of the data sets; else HOLAMEM_BENCH_DATA")
-        recall.add_argument("--set", choices=SETS, default="locomo", dest="data_set")
+        recall.add_argument("--sets", default=",".join([*SETS, BROAD]), help="with commas")
         recall.add_argument("--conversations", help="their names, with commas; else all")
-        for part in (write, seal, erase):
+        for part in (write, seal, erase, cost):
             part.add_argument("--inside", action="store_true", help=SUPPRESS)
         up = parts.add_parser("up", help="first and second start")
         for part in (ingest, retrieve, recall):
@@ -64,7 +72,7 @@ class Command(BaseCommand):
             part.add_argument("--questions", type=int, help="at most so many of the sample's")
         for part in (ingest, retrieve, statements, recall):
             part.add_argument("--workspace", required=part is statements)
-        for part in (ingest, retrieve, recall, statements, write, seal, erase, up):
+        for part in (ingest, retrieve, recall, statements, write, seal, erase, cost, up):
             part.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,7 +82,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except NotFound as error:
             raise CommandError(error.message) from error
-        shown = json.dumps(as_json(measures)) if options["as_json"] else as_table(measures)
+        table = as_grid if options["part"] == "recall" else as_table
+        shown = json.dumps(as_json(measures)) if options["as_json"] else table(measures)
         self.stdout.write(shown)
         missed = [measure.name for measure in measures if measure.is_missed]
         if missed and not options.get("inside"):
@@ -105,17 +114,30 @@ def _retrieve(options: dict[str, Any]) -> list[Measure]:
 
 
 def _recall(options: dict[str, Any]) -> list[Measure]:
+    names = options["sets"].split(",")
+    unknown = set(names) - {*SETS, BROAD}
+    if unknown:
+        raise CommandError(f"There is no such set: {', '.join(sorted(unknown))}.")
+    told = {name: _conversations(name, options) for name in names if name != BROAD}
+    with _target(options, sample="none") as target:
+        measures: list[Measure] = []
+        for name, (conversations, is_whole) in told.items():
+            outcome = ask_all(target, conversations=conversations)
+            measures += measures_of(name, outcome, is_whole=is_whole)
+        return [*measures, *(measure_broad(target) if BROAD in names else ())]
+
+
+def _conversations(name: str, options: dict[str, Any]) -> tuple[list[Conversation], bool]:
+    """Those that are asked for, and whether they are the whole set."""
     folder = options["data"] or os.environ.get("HOLAMEM_BENCH_DATA")
     if not folder:
         raise CommandError("--data or HOLAMEM_BENCH_DATA has to name the folder of the data sets.")
-    told = load(options["data_set"], data=Path(folder))
+    whole = load(name, data=Path(folder))
     wanted = options["conversations"]
-    if wanted is not None:
-        told = [item for item in told if item.name in wanted.split(",")]
+    told = whole if wanted is None else [c for c in whole if c.name in wanted.split(",")]
     if not told:
-        raise CommandError("There is no such conversation.")
-    with _target(options, sample="none") as target:
-        return measure_recall(target, conversations=told)
+        raise CommandError(f"{name} has no such conversation.")
+    return told, len(told) == len(whole)
 
 
 def _statements(options: dict[str, Any]) -> list[Measure]:
@@ -148,6 +170,14 @@ def _erase(options: dict[str, Any]) -> list[Measure]:
     return measure_alone(["erase", "--json", *sizes])
 
 
+def _cost(options: dict[str, Any]) -> list[Measure]:
+    leaves, others, rounds = options["leaves"], options["others"], options["rounds"]
+    if options["inside"]:
+        return measure_cost(leaves=leaves, others=others, rounds=rounds)
+    sizes = ["--leaves", str(leaves), "--others", str(others), "--rounds", str(rounds)]
+    return measure_alone(["cost", "--json", *sizes])
+
+
 _PARTS: dict[str, Callable[[dict[str, Any]], list[Measure]]] = {
     "ingest": _ingest,
     "retrieve": _retrieve,
@@ -156,5 +186,6 @@ _PARTS: dict[str, Callable[[dict[str, Any]], list[Measure]]] = {
     "write": _write,
     "seal": _seal,
     "erase": _erase,
+    "cost": _cost,
     "up": lambda options: measure_up(),
 }

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
-from retrieval.stages.branches import SESSION_CAP, choose_exact, widen_tail
+from retrieval.stages.branches import cap_sources, choose_exact, drop_unrelated, widen_tail
 from retrieval.types import Ranked
 from tests.retrieval.stages.test_fuse import node
 from workspaces.index.search import FoundNode
@@ -25,26 +25,69 @@ def ids(*names: str) -> list[UUID]:
     return [uuid5(SPACE, name) for name in names]
 
 
-def test_one_session_does_not_fill_the_later_half() -> None:
+def test_one_session_does_not_fill_the_later_places() -> None:
     talk = [node(f"talk {n}", session_ref="talk") for n in range(8)]
     others = [node(f"other {n}", session_ref=f"other {n}") for n in range(2)]
 
     found = kept([*talk, *others])
 
-    assert found[: LIMIT // 2] == ids("talk 0", "talk 1", "talk 2")
-    assert found[LIMIT // 2 :] == ids("other 0", "other 1", "talk 3")
+    assert found[:4] == ids("talk 0", "talk 1", "talk 2", "talk 3")
+    assert found[4:] == ids("other 0", "other 1")
 
 
-def test_the_best_leaves_keep_their_places_whatever_their_session() -> None:
-    best = [node(f"best {n}", session_ref="one") for n in range(LIMIT // 2)]
-    assert len(best) > SESSION_CAP
+def test_a_later_place_goes_to_a_session_once_and_then_to_what_is_left() -> None:
+    head = [node(f"head {n}", session_ref="one") for n in range(4)]
+    rest = [node("same", session_ref="one"), node("new", session_ref="two")]
 
-    assert kept([*best, node("other", session_ref="two")])[: len(best)] == ids(
-        "best 0", "best 1", "best 2"
-    )
+    assert kept([*head, *rest])[4:] == ids("new", "same")
+
+
+def test_a_session_with_more_to_say_takes_the_place() -> None:
+    head = [node(f"head {n}", session_ref="one") for n in range(5)]
+    alone = node("alone", session_ref="two")
+    several = [node(f"several {n}", session_ref="three") for n in range(3)]
+
+    ranked = [
+        Ranked(item.node_id, "leaf", score, (0.0,), (None,), ())
+        for item, score in zip(
+            [*head, alone, *several], [9, 9, 9, 9, 9, 1.0, 0.95, 0.9, 0.9], strict=True
+        )
+    ]
+    widened = widen_tail(ranked, nodes=[*head, alone, *several], limit=8)
+
+    assert [item.node_id for item in widened[5:7]] == ids("several 0", "alone")
 
 
 def test_leaves_without_a_session_are_no_session_together() -> None:
     found = [node(f"leaf {n}") for n in range(LIMIT)]
 
     assert kept(found) == [item.node_id for item in found]
+
+
+def test_a_leaf_for_which_nothing_speaks_is_no_evidence() -> None:
+    def leaf(name: str, score: float, **parts: float) -> Ranked:
+        return Ranked(uuid5(SPACE, name), "leaf", score, (0.0,), (None,), (), parts)
+
+    words = leaf("words", 0.4, lexical=0.2)
+    meaning = leaf("meaning", 0.4, vector=0.2)
+    near = leaf("near", 0.4, session=0.3, neighbour=0.1, vector=-0.1)
+    negative = leaf("negative", -0.2, vector=0.1)
+
+    found = drop_unrelated([words, meaning, near, negative])
+
+    assert [item.dropped for item in found] == ["", "", "unrelated", "unrelated"]
+
+
+def test_one_event_does_not_fill_the_list_before_others() -> None:
+    long_text, short = UUID(int=1), UUID(int=2)
+    chunks = [node(f"chunk {n}", event_id=long_text) for n in range(5)]
+    other = node("other", event_id=short)
+    ranked = [
+        Ranked(item.node_id, "leaf", 1 / place, (0.0,), (None,), ())
+        for place, item in enumerate([*chunks, other], 1)
+    ]
+
+    capped = cap_sources(ranked, nodes=[*chunks, other], limit=LIMIT)
+
+    expected = ids("chunk 0", "chunk 1", "chunk 2", "other", "chunk 3", "chunk 4")
+    assert [item.node_id for item in capped] == expected

@@ -149,6 +149,12 @@ def test_the_answer_to_the_same_question_comes_first() -> None:
     assert _of(answer, after_question).score > _of(answer, after_statement).score
 
 
+def test_a_turn_that_ends_in_a_question_comes_after_one_that_tells() -> None:
+    asking, telling = node("asking", counts=(1,), asks=True), node("telling", counts=(1,))
+
+    assert order("Which port?", [asking, telling])[0] == telling.node_id
+
+
 def test_asked_when_a_statement_that_names_a_time_comes_first() -> None:
     timed, plain = node("timed", counts=(1,), names_time=True), node("plain", counts=(1,))
 
@@ -183,6 +189,17 @@ def test_leaves_in_the_named_time_come_first() -> None:
     outside = node("outside", start=NOW - timedelta(days=9), end=NOW - timedelta(days=9))
 
     assert order("Which port did we use yesterday?", [outside, inside])[0] == inside.node_id
+
+
+def test_what_is_told_soon_after_the_named_time_comes_before_what_is_told_much_later() -> None:
+    soon = node("soon", start=NOW, end=NOW, names_time=True)
+    later = node("later", start=NOW + timedelta(days=30), end=NOW + timedelta(days=30))
+    before = node("before", start=NOW - timedelta(days=9), end=NOW - timedelta(days=9))
+
+    found = ranked("Which port did we use yesterday?", [later, before, soon])
+
+    assert _of(soon, found).parts["time"] > 0
+    assert _of(later, found).parts["time"] == _of(before, found).parts["time"] == 0
 
 
 def test_the_newest_comes_first_when_it_is_asked_for() -> None:

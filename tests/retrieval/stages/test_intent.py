@@ -112,3 +112,10 @@ def test_a_pasted_conversation_is_one_question() -> None:
 def test_a_list_of_questions_is_still_taken_apart() -> None:
     asked = "Which port does Atlas use?\nWho may restart it?\nWhere are its logs?"
     assert len(read(asked).questions) == 3
+
+
+def test_a_pasted_conversation_names_no_time_that_is_asked_about() -> None:
+    said = "I am tired today.\nThe rain will not stop.\nDo you remember the lake?"
+
+    assert read(said).time_range is None
+    assert read("What did we see today?").time_range is not None
