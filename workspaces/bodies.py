@@ -8,7 +8,8 @@ import errno
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +22,13 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from holamem import faults
 from holamem.errors import HolamemError, StorageFull, StorageRefused
+from workspaces.head_text import head_text
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 TEMPORARY_SUFFIX = ".tmp"
+WRITTEN_AT_ONCE = 8  # measured: 0.24 ms a file in place of 2.5; with 16 no better
 COPIED_TOGETHER = 64  # a few megabytes at most in memory
-# libyaml's takes a sixth of the time, and gives every character back as it was.
-_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # One file that is no file, or a path that leads nowhere; everything else is the disk's state.
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -85,7 +86,7 @@ class DurableFileStorage(FileSystemStorage):
     def save_all(self, files: Mapping[str, bytes]) -> None:
         """Each file as if it were saved alone; each directory is synced once, after the renames.
 
-        When the disk refuses one, those before it may stay: nothing refers to them yet. Raises
+        Files are written side by side: the disk syncs many in the time that one takes. When the disk refuses one, those before it may stay: nothing refers to them yet. Raises
         StorageFull, StorageRefused.
         """
         with disk_refusals():
@@ -94,12 +95,13 @@ class DurableFileStorage(FileSystemStorage):
     def _write_all(self, files: Mapping[str, bytes]) -> None:
         written: dict[Path, Path] = {}
         try:
-            for name, data in files.items():
+            for name in files:
                 target = Path(self.path(name))
-                make_directories(target.parent)
                 temporary = target.with_name(f"{target.name}.{uuid4().hex}{TEMPORARY_SUFFIX}")
                 written[temporary] = target
-                write_and_sync(temporary, data)
+            for directory in dict.fromkeys(target.parent for target in written.values()):
+                make_directories(directory)
+            _side_by_side(write_and_sync, list(zip(written, files.values(), strict=True)))
             for temporary, target in written.items():
                 faults.point("body.before_rename")
                 os.replace(temporary, target)
@@ -109,8 +111,8 @@ class DurableFileStorage(FileSystemStorage):
                 with suppress(OSError):  # the first refusal is the one to be told
                     temporary.unlink()
             raise
-        for directory in {target.parent for target in written.values()}:
-            sync_directory(directory)
+        directories = {target.parent for target in written.values()}
+        _side_by_side(sync_directory, [(directory,) for directory in directories])
 
     def open(self, name: str, mode: str = "rb") -> "File[Any]":
         with disk_refusals():
@@ -127,6 +129,20 @@ class DurableFileStorage(FileSystemStorage):
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
         """Names come from ids: the same name is the same body, written again."""
         return name
+
+
+def _side_by_side(act: Callable[..., None], calls: Sequence[tuple[Any, ...]]) -> None:
+    """All of them are over when this returns; raises the first refusal.
+
+    Threads of the moment: those of a pool would not be there after a fork.
+    """
+    if len(calls) == 1:
+        act(*calls[0])
+        return
+    with ThreadPoolExecutor(min(len(calls), WRITTEN_AT_ONCE)) as threads:
+        running = [threads.submit(act, *call) for call in calls]
+    for one in running:
+        one.result()
 
 
 def write_and_sync(path: Path, data: bytes) -> None:
@@ -162,8 +178,7 @@ def body_storage() -> Storage:
 
 
 def render_body(front_matter: Mapping[str, object], markdown: str) -> bytes:
-    head = yaml.dump(dict(front_matter), Dumper=_Dumper, allow_unicode=True, sort_keys=False)
-    return f"---\n{head}---\n{markdown}".encode()
+    return f"---\n{head_text(front_matter)}---\n{markdown}".encode()
 
 
 def write_body(path: str, *, front_matter: Mapping[str, object], markdown: str) -> WrittenBody:

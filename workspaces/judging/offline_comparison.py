@@ -8,6 +8,7 @@ Anything less is a neighbour: merging two facts loses one, keeping both loses no
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from workspaces.judging.base import ChunkContext, Comparison, LeafView
 from workspaces.judging.base import Relation as Verdict
@@ -15,6 +16,7 @@ from workspaces.judging.cues_en import ENGLISH
 from workspaces.judging.cues_zh import CHINESE
 from workspaces.judging.numerals import in_digits
 from workspaces.judging.reading import (
+    READINGS_KEPT,
     cleaned,
     content_terms,
     is_chinese,
@@ -168,6 +170,7 @@ def _denial(text: str, new: "_Statement", old: "_Statement") -> float:
     return 0.8 if is_nested and alike >= SAME_FRAME else 0.0
 
 
+@lru_cache(maxsize=READINGS_KEPT)
 def _opening(text: str) -> str:
     """The first sentence without a heading and without what opens a turn."""
     told = cleaned(_HEADING.sub("", text))
@@ -232,6 +235,7 @@ def _is_event(text: str) -> bool:
     return bool(_HAPPENED.search(told) and cues.dated.search(told))
 
 
+@lru_cache(maxsize=READINGS_KEPT)
 def _statement(text: str) -> _Statement:
     folded = in_digits(cleaned(_HEADING.sub("", text)))
     holders = _CAPITALISED.findall(folded) + _HOLDER_ZH.findall(folded)

@@ -32,6 +32,11 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+# A judgement reads the same few lines many times over, and the leaves that it compares with again.
+READINGS_KEPT = 2048
+
+
+@lru_cache(maxsize=READINGS_KEPT)
 def cleaned(text: str) -> str:
     """Fold compatibility forms and apostrophes, join white space; Chinese punctuation stays."""
     folded = _FOLDABLE.sub(lambda run: unicodedata.normalize("NFKC", run.group()), text)
@@ -45,8 +50,13 @@ def is_chinese(text: str) -> bool:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, stripped; empty ones are left out."""
+    return list(_sentences(text))
+
+
+@lru_cache(maxsize=READINGS_KEPT // 4)
+def _sentences(text: str) -> tuple[str, ...]:
     spans = (text[span.start : span.end].strip() for span in split_sentences(text))
-    return [sentence for sentence in spans if sentence]
+    return tuple(sentence for sentence in spans if sentence)
 
 
 @lru_cache(maxsize=4096)

@@ -7,8 +7,9 @@ occupation, and whether somebody likes a thing.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
-from workspaces.judging.reading import cleaned, content_terms, is_chinese
+from workspaces.judging.reading import READINGS_KEPT, cleaned, content_terms, is_chinese
 
 # What stands after a value and is none of it: "in Berlin since May", "at Acme as a designer".
 _AFTER_VALUE = re.compile(
@@ -200,6 +201,7 @@ _FAVOURITE = re.compile(
 FIRST_PERSONS = frozenset({"i", "我", "本人"})
 
 
+@lru_cache(maxsize=READINGS_KEPT)
 def relation_in(sentence: str) -> Relation | None:
     """What one sentence says of its subject, or None when it is not of these kinds."""
     line = cleaned(sentence).strip(" .!。！")

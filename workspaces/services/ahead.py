@@ -23,11 +23,12 @@ WINDOW_CHUNKS = 16  # the embedder's batch; bounds what a worker that dies has w
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`vector` None: the chunk was not admitted, or the embedder is out."""
+    """`vector` None: the chunk was not admitted, or there is none; `is_embedded` says which."""
 
     context: ChunkContext
     admission: Admission
     vector: list[float] | None
+    is_embedded: bool = False
 
 
 class Ahead:
@@ -47,10 +48,13 @@ class Ahead:
         """Raises ProviderError when a model that judges is out."""
         if chunk.id not in self._judged:
             self._judged |= self._judge_all(self._next(chunk.id))
-        known = self._judged.pop(chunk.id, None)
-        if known is None:
-            known = self._judge_all([(event, chunk)])[chunk.id]
-        return known
+        if chunk.id not in self._judged:
+            self._judged |= self._judge_all([(event, chunk)])
+        return self._judged[chunk.id]
+
+    def forget(self, chunk: Chunk) -> None:
+        """It is settled: what was worked out for it takes memory no longer."""
+        self._judged.pop(chunk.id, None)
 
     def _next(self, chunk_id: UUID) -> list[tuple[Event, Chunk]]:
         ids = [chunk.id for _, chunk in self._waiting]
@@ -69,7 +73,9 @@ class Ahead:
         ]
         vectors = self._vectors(window, admissions=admissions)
         return {
-            chunk.id: Judged(context, admission, vectors.get(chunk.id))
+            chunk.id: Judged(
+                context, admission, vectors.get(chunk.id) or None, is_embedded=chunk.id in vectors
+            )
             for (_, chunk), context, admission in zip(window, contexts, admissions, strict=True)
         }
 
@@ -87,6 +93,7 @@ class Ahead:
     def _vectors(
         self, window: Sequence[tuple[Event, Chunk]], *, admissions: Sequence[Admission]
     ) -> dict[UUID, list[float]]:
+        """Of the admitted ones; none of them while the embedder is out, and empty where it has none."""
         threshold = self._workspace.preferences.admission_threshold
         admitted = [
             (event, chunk)
@@ -99,7 +106,9 @@ class Ahead:
         if any(vectors):
             current_model()  # recorded on its first use, which no reading step could do
         return {
-            chunk.id: vector for (_, chunk), vector in zip(admitted, vectors, strict=True) if vector
+            chunk.id: vector
+            for (_, chunk), vector in zip(admitted, vectors, strict=True)
+            if vector is not None
         }
 
 

@@ -5,11 +5,11 @@ from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.admission import admit_chunk, chunk_context
+from workspaces.services.chunk_steps import place_chunk, plan_chunk
 from workspaces.services.chunks import build_chunks
 from workspaces.services.end_users import end_user_scope
 from workspaces.services.intake import EventDraft, build_event, prepare_draft
 from workspaces.services.principals import Principal
-from workspaces.services.processing import place_chunk, plan_chunk
 from workspaces.services.results import ChunkResult
 
 OUTCOMES = {

@@ -3,17 +3,16 @@
 Only inside the owner tree. Unsure never merges; older information never supersedes newer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Max
-from django.db.models.functions import Coalesce
 from pgvector import HalfVector
 
+from holamem.database.prepared import fetch_rows
 from holamem.database.rows import read_rows
 from holamem.database.scope import workspace_scope
 from holamem.errors import MalformedReply
@@ -46,6 +45,19 @@ class Resolution:
 
 
 NEW = Resolution("new")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLeaf:
+    """What a comparison needs of a leaf; `distance` by vector, where it was found by that."""
+
+    id: UUID
+    body_path: str
+    body_sha256: str
+    title: str
+    subject_key: str
+    observed_at: datetime
+    distance: float | None = None
 
 
 def resolve(
@@ -115,15 +127,15 @@ def _against_known(
     vector: Sequence[float] | None,
     judge: Judge,
 ) -> Resolution:
-    views = _views(_closest(workspace, tree=tree, keyed=keyed, vector=vector))
+    views = leaf_views(_closest(workspace, tree=tree, keyed=keyed, vector=vector))
     if not views:
         return NEW
-    known, relation = _judged(chunk, subject_key=subject_key, views=views, judge=judge)
+    known, relation = judged_relation(chunk, subject_key=subject_key, views=views, judge=judge)
     if known is None:
         return NEW
     if relation == "same_memory":
         return Resolution("duplicate", known)
-    return _by_time(workspace, tree=tree, leaf_id=known, chunk=chunk)
+    return by_time(workspace, tree=tree, leaf_id=known, chunk=chunk)
 
 
 def _known_there(
@@ -183,19 +195,26 @@ def _nearest(workspace: Workspace, *, tree: Tree, vector: Sequence[float]) -> li
     return list(workspace.leaves.raw(_NEAREST, values))
 
 
-def _views(leaves: Sequence[SourceLeaf]) -> list[LeafView]:
-    """A leaf whose body cannot be read is not compared: unsure never merges."""
+def leaf_views(
+    leaves: Sequence[SourceLeaf | KnownLeaf], *, texts: Mapping[UUID, str] | None = None
+) -> list[LeafView]:
+    """A leaf whose body cannot be read is not compared: unsure never merges.
+
+    `texts`: of leaves that have no body yet, by id.
+    """
     views = []
     for leaf in leaves:
         try:
-            text = read_markdown(leaf.body_path, sha256=leaf.body_sha256)
+            text = (texts or {}).get(leaf.id) or read_markdown(
+                leaf.body_path, sha256=leaf.body_sha256
+            )
         except (BodyMissing, BodyCorrupt):
             continue
         views.append(LeafView(str(leaf.id), text, leaf.title, leaf.subject_key, leaf.observed_at))
     return views
 
 
-def _judged(
+def judged_relation(
     chunk: ChunkContext, *, subject_key: str, views: Sequence[LeafView], judge: Judge
 ) -> tuple[UUID | None, Relation]:
     """The known leaf that the chunk restates or replaces, or None; unsure never merges."""
@@ -211,11 +230,20 @@ def _judged(
     return UUID(leaf_id), comparison.relation
 
 
-def _by_time(workspace: Workspace, *, tree: Tree, leaf_id: UUID, chunk: ChunkContext) -> Resolution:
+# When the leaf was observed, and when it was last stated.
+_STATED = """
+SELECT leaf.observed_at, (
+         SELECT max(coalesce(event.occurred_at, event.received_at))
+           FROM workspaces_leafsource AS source JOIN workspaces_event AS event
+             ON event.workspace_id = source.workspace_id AND event.id = source.event_id
+          WHERE source.workspace_id = leaf.workspace_id AND source.leaf_id = leaf.id)
+  FROM workspaces_sourceleaf AS leaf WHERE leaf.workspace_id = %(workspace)s AND leaf.id = %(leaf)s
+"""
+
+
+def by_time(workspace: Workspace, *, tree: Tree, leaf_id: UUID, chunk: ChunkContext) -> Resolution:
     """History when it is older than the last time that the known leaf was stated."""
     with workspace_scope(workspace, [tree.scope_id]):
-        events = workspace.events.filter(leaf_sources__leaf=leaf_id)
-        stated = events.aggregate(last=Max(Coalesce("occurred_at", "received_at")))["last"]
-        observed_at = workspace.leaves.values_list("observed_at", flat=True).get(id=leaf_id)
+        [(observed_at, stated)] = fetch_rows(_STATED, {"workspace": workspace.pk, "leaf": leaf_id})
     newest = max(stated or observed_at, observed_at)
     return Resolution("history" if chunk.occurred_at < newest else "supersede", leaf_id)

@@ -13,7 +13,13 @@ from holamem.database.rows import insert_statement, read_rows
 from holamem.database.scope import workspace_scope
 from holamem.database.statements import run_together
 from holamem.ids import new_id
-from workspaces.bodies import WrittenBody, delete_bodies, write_body
+from workspaces.bodies import (
+    WrittenBody,
+    delete_bodies,
+    render_body,
+    save_bodies,
+    written_body,
+)
 from workspaces.body_paths import leaf_path, scope_directory
 from workspaces.index.entries import set_entry_status
 from workspaces.models.entities import Entity
@@ -95,12 +101,13 @@ def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> Non
     Raises PlanChanged or IntegrityError when another worker was faster, and TextErased. The file
     that was written then has no row, and goes: its text may be erased meanwhile.
     """
-    leaf = _build_leaf(workspace, plan=plan)
+    directory = scope_directory(workspace, tree=plan.owner.tree)
+    leaf = build_leaf(workspace, plan=plan, directory=directory)
     birth = birth_of(workspace, plan=plan)
     body = write_leaf_body(leaf, owner=plan.owner, text=plan.chunk.text, birth=birth)
     leaf.body_sha256, leaf.body_bytes = body.sha256, body.size
     faults.point("leaf.after_file")
-    with _removed_on_refusal(leaf.body_path), workspace_scope(workspace, [plan.event.scope_id]):
+    with removed_on_refusal([leaf.body_path]), workspace_scope(workspace, [plan.event.scope_id]):
         make_owner(plan.owner)
         held = _hold(workspace, job=job, plan=plan)
         known = _lock_known(workspace, plan=plan, beside=held)
@@ -109,7 +116,7 @@ def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> Non
         if known is not None and plan.resolution.kind == "history":
             place_in_history(workspace, leaf=leaf, newer=known)
         end_at_source(leaf, until=plan.resolution.until)
-        jobs = follow_ups(leaf)
+        jobs = follow_ups(leaf, plan=plan)
         run_together(
             [
                 insert_statement([leaf]),
@@ -124,12 +131,12 @@ def commit_leaf(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> Non
 
 
 @contextmanager
-def _removed_on_refusal(path: str) -> Iterator[None]:
+def removed_on_refusal(paths: Sequence[str]) -> Iterator[None]:
     """Only where it is sure that nothing was committed."""
     try:
         yield
     except (PlanChanged, TextErased, LeaseLost, IntegrityError):
-        delete_bodies([path])
+        delete_bodies(paths)
         raise
 
 
@@ -141,7 +148,7 @@ def _entity_ids(workspace: Workspace, *, plan: LeafPlan) -> list[UUID]:
     return list(dict.fromkeys([*ids, *(present_ids(workspace, ids=given) if given else [])]))
 
 
-def _in_order(plan: LeafPlan, *, ids: Sequence[UUID], rows: Iterable[Entity]) -> list[Entity]:
+def in_order(plan: LeafPlan, *, ids: Sequence[UUID], rows: Iterable[Entity]) -> list[Entity]:
     """Raises PlanChanged when somebody renamed or merged them since the plan was made."""
     held = {entity.id: entity for entity in rows}
     known = [held[key] for key in ids if held[key].scope_id == plan.owner.tree.scope_id]
@@ -156,10 +163,14 @@ def _in_order(plan: LeafPlan, *, ids: Sequence[UUID], rows: Iterable[Entity]) ->
 def write_leaf_body(
     leaf: SourceLeaf, *, owner: Owner, text: str, birth: Birth | None = None
 ) -> WrittenBody:
+    data = leaf_body(leaf, owner=owner, text=text, birth=birth)
+    save_bodies({leaf.body_path: data})
+    return written_body(leaf.body_path, data)
+
+
+def leaf_body(leaf: SourceLeaf, *, owner: Owner, text: str, birth: Birth | None) -> bytes:
     head = leaf_front_matter(leaf, tree=owner.tree, entity=owner.entity, birth=birth)
-    return write_body(
-        leaf.body_path, front_matter=with_checksum(head, markdown=text), markdown=text
-    )
+    return render_body(with_checksum(head, markdown=text), text)
 
 
 def birth_of(workspace: Workspace, *, plan: LeafPlan) -> Birth:
@@ -188,7 +199,7 @@ def _proof_ids(workspace: Workspace, *, event: Event) -> list[UUID]:
         return list(proofs.order_by("id").values_list("id", flat=True))
 
 
-def _build_leaf(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf:
+def build_leaf(workspace: Workspace, *, plan: LeafPlan, directory: str) -> SourceLeaf:
     event, placement, entity = plan.event, plan.placement, plan.owner.entity
     policy = leaf_policy(entity.type if entity else None)
     leaf_id = new_id()
@@ -205,7 +216,7 @@ def _build_leaf(workspace: Workspace, *, plan: LeafPlan) -> SourceLeaf:
         actor=event.actor,
         title=placement.title,
         summary=placement.summary,
-        body_path=leaf_path(scope_directory(workspace, tree=plan.owner.tree), leaf_id=leaf_id),
+        body_path=leaf_path(directory, leaf_id=leaf_id),
         fingerprint=plan.chunk.fingerprint,
         subject_key=placement.subject_key,
         observed_at=event.occurred_at or event.received_at,
@@ -305,7 +316,7 @@ def _hold(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> _Held:
         if cursor.fetchone() is not None:
             raise TextErased
         cursor.nextset()
-        entities = _in_order(plan, ids=ids, rows=read_rows(Entity, cursor))
+        entities = in_order(plan, ids=ids, rows=read_rows(Entity, cursor))
         cursor.nextset()
         if cursor.fetchone() is None:
             raise LeaseLost

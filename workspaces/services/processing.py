@@ -1,27 +1,24 @@
-"""The write path in order: one event to chunks, each chunk to a leaf or to a reason why not."""
+"""The write path for events: each to its chunks, each chunk to a leaf or to a reason why not.
+
+Where a judgement takes no call, the chunks of several events are planned and committed together;
+whatever goes wrong with that, each of them is taken alone.
+"""
 
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from uuid import UUID
 
-from django.db import IntegrityError
-
 from holamem import faults
-from holamem.database.scope import reading_scope, workspace_scope
-from holamem.errors import Conflict, MalformedReply
-from workspaces.index.embedding import current_model
-from workspaces.judging.base import Admission, Assignment, ChunkContext, Judge
-from workspaces.judging.leaf_words import title_of
+from holamem.database.scope import workspace_scope
 from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
-from workspaces.services.ahead import Ahead, Judged, is_offline
+from workspaces.services.ahead import Ahead, is_offline
+from workspaces.services.chunk_steps import process_chunk
 from workspaces.services.chunks import ensure_chunks
-from workspaces.services.duplicates import resolve
-from workspaces.services.erasure.texts import TextErased, keep_erased, outcome_now
 from workspaces.services.jobs import (
     ClaimedJob,
     LeaseLost,
@@ -30,28 +27,35 @@ from workspaces.services.jobs import (
     held_leases,
     require_lease,
 )
-from workspaces.services.leaf_rows import LeafPlan
-from workspaces.services.leaves import PlanChanged, commit_leaf, link_duplicate
-from workspaces.services.lineage import resolve_part
-from workspaces.services.owners import plan_owner
-from workspaces.services.placement import Placement, place
 from workspaces.services.settling import settle_revision
-from workspaces.services.shortlist import entity_shortlist
-from workspaces.settings import WorkspaceSettings
+from workspaces.services.together import settle_first
 
 logger = logging.getLogger(__name__)
 
-PLAN_TRIES = 6
-ERASED = "erased"
 PASS_SECONDS = 60  # far below the queue's limit for one task
+MOST_TOGETHER = 32  # chunks; bounds what is planned in vain when one of them needs the others
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """An event in work, under the lease of its job."""
+    """An event in work, under the lease of its job, with its pending chunks."""
 
     job: ClaimedJob
     event: Event
+    chunks: Sequence[Chunk]
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What became of the events; those that are in neither go on later."""
+
+    deadline: float
+    done: list[_Taken] = field(default_factory=list)
+    errors: dict[UUID, Exception] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self.deadline
 
 
 def process_event(workspace: Workspace, job: ClaimedJob) -> None:
@@ -61,28 +65,33 @@ def process_event(workspace: Workspace, job: ClaimedJob) -> None:
 
 
 def process_events(workspace: Workspace, jobs: Sequence[ClaimedJob]) -> dict[UUID, Exception]:
-    """The same for several of one scope, one after the other; errors by job.
+    """The same for several of one scope; errors by job.
 
-    Only what needs no memory is done for all at once, so that each chunk finds what the chunks
-    before it have left, as if the events came one by one.
+    Each chunk finds what the chunks before it have left, as if the events came one by one.
     """
-    deadline = time.monotonic() + PASS_SECONDS
-    taken = _take_up(workspace, jobs=jobs)
-    pending = ensure_chunks(workspace, events=[work.event for work in taken])
-    waiting = [(work.event, chunk) for work in taken for chunk in pending[work.event.id]]
+    turn = _Pass(time.monotonic() + PASS_SECONDS)
+    works = _take_up(workspace, jobs=jobs)
+    waiting = [(work.event, chunk) for work in works for chunk in work.chunks]
     ahead = Ahead(workspace, judge=configured_judge(), waiting=waiting)
-    errors: dict[UUID, Exception] = {}
-    done: list[_Taken] = []
-    for work in taken:
-        try:
-            if done and time.monotonic() > deadline:
-                raise TurnOver
-            chunks = pending[work.event.id]
-            if _process(workspace, work=work, chunks=chunks, ahead=ahead, deadline=deadline):
-                done.append(work)
-        except Exception as error:  # noqa: BLE001 - it is this job's, and stops no other
-            errors[work.job.id] = error
-    return errors | _mark_processed(workspace, works=done)
+    for are_together, group in _groups(works):
+        if are_together:
+            _process_together(workspace, works=group, ahead=ahead, turn=turn)
+        else:
+            for work in group:
+                _process_alone(workspace, work=work, ahead=ahead, turn=turn)
+    return turn.errors | _mark_processed(workspace, works=turn.done)
+
+
+def _groups(works: Sequence[_Taken]) -> Iterator[tuple[bool, list[_Taken]]]:
+    """Neighbours that may be planned together, and the others, in their order.
+
+    A revision at a source is settled before the next one is looked at.
+    """
+    offline = is_offline(configured_judge())
+    for are_together, group in groupby(
+        works, lambda work: offline and work.event.category == Category.INTERACTION
+    ):
+        yield are_together, list(group)
 
 
 def _take_up(workspace: Workspace, *, jobs: Sequence[ClaimedJob]) -> list[_Taken]:
@@ -94,28 +103,102 @@ def _take_up(workspace: Workspace, *, jobs: Sequence[ClaimedJob]) -> list[_Taken
         workspace.events.filter(id__in=list(events)).update(
             status=Event.Status.PROCESSING, attempts=max(job.attempts for job in jobs)
         )
-    return [_Taken(job, events[job.target_id]) for job in jobs if job.target_id in events]
+    pending = ensure_chunks(workspace, events=list(events.values()))
+    return [
+        _Taken(job, events[job.target_id], pending[job.target_id])
+        for job in jobs
+        if job.target_id in events
+    ]
 
 
-def _process(
-    workspace: Workspace,
-    *,
-    work: _Taken,
-    chunks: Sequence[Chunk],
-    ahead: Ahead,
-    deadline: float,
-) -> bool:
-    """One event up to the point where it only has to be marked; False when it goes on later."""
-    faults.point("event.taken_up")
-    for number, chunk in enumerate(chunks, 1):
+def _process_alone(workspace: Workspace, *, work: _Taken, ahead: Ahead, turn: _Pass) -> None:
+    try:
+        if turn.done and turn.is_over:
+            raise TurnOver
+        faults.point("event.taken_up")
+        for number, chunk in enumerate(work.chunks, 1):
+            process_chunk(workspace, job=work.job, event=work.event, chunk=chunk, ahead=ahead)
+            if number < len(work.chunks) and turn.is_over:
+                _go_on_later(workspace, job=work.job)
+                return
+        if work.event.category == Category.INTEGRATION:
+            settle_revision(workspace, job=work.job, event=work.event)
+        faults.point("event.before_processed")
+        turn.done.append(work)
+    except Exception as error:  # noqa: BLE001 - it is this job's, and stops no other
+        turn.errors[work.job.id] = error
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Chunks of several events, the next one first, and how many to take at once."""
+
+    left: list[tuple[_Taken, Chunk]]
+    size: int = MOST_TOGETHER
+    begun: set[UUID] = field(default_factory=set)
+
+    def next(self) -> list[tuple[ClaimedJob, Event, Chunk]]:
+        return [(work.job, work.event, chunk) for work, chunk in self.left[: self.size]]
+
+    def drop(self, count: int) -> None:
+        del self.left[:count]
+
+    def drop_job(self, job_id: UUID) -> None:
+        self.left = [item for item in self.left if item[0].job.id != job_id]
+
+    def begin(self, turn: _Pass) -> None:
+        for work in {work.job.id: work for work, _ in self.left[: self.size]}.values():
+            if work.job.id not in self.begun:
+                self.begun.add(work.job.id)
+                try:
+                    faults.point("event.taken_up")
+                except Exception as error:  # noqa: BLE001 - it is this job's, and stops no other
+                    turn.errors[work.job.id] = error
+                    self.drop_job(work.job.id)
+
+
+def _process_together(
+    workspace: Workspace, *, works: Sequence[_Taken], ahead: Ahead, turn: _Pass
+) -> None:
+    queue = _Queue([(work, chunk) for work in works for chunk in work.chunks])
+    while queue.left and not (queue.begun and turn.is_over):
+        _settle_some(workspace, queue=queue, ahead=ahead, turn=turn)
+    left = {work.job.id for work, _ in queue.left}
+    for work in works:
+        try:
+            if work.job.id not in left and work.job.id not in turn.errors:
+                faults.point("event.before_processed")
+                turn.done.append(work)
+            elif work.job.id in left and work.job.id in queue.begun:
+                _go_on_later(workspace, job=work.job)
+            elif work.job.id in left:
+                raise TurnOver
+        except Exception as error:  # noqa: BLE001 - it is this job's, and stops no other
+            turn.errors[work.job.id] = error
+
+
+def _settle_some(workspace: Workspace, *, queue: _Queue, ahead: Ahead, turn: _Pass) -> None:
+    """As many of the first as can be taken together, and the one that stopped them alone."""
+    queue.begin(turn)
+    items = queue.next()
+    if not items:
+        return
+    settled = settle_first(workspace, items=items, ahead=ahead) if len(items) > 1 else 0
+    is_whole = settled == len(items)
+    queue.size = min(MOST_TOGETHER, 2 * queue.size) if settled else max(1, queue.size // 2)
+    for _, _, chunk in items[:settled]:
+        ahead.forget(chunk)
+    queue.drop(settled)
+    if is_whole:
+        return
+    work, chunk = queue.left[0]
+    try:
         process_chunk(workspace, job=work.job, event=work.event, chunk=chunk, ahead=ahead)
-        if number < len(chunks) and time.monotonic() > deadline:
-            _go_on_later(workspace, job=work.job)
-            return False
-    if work.event.category == Category.INTEGRATION:
-        settle_revision(workspace, job=work.job, event=work.event)
-    faults.point("event.before_processed")
-    return True
+        ahead.forget(chunk)
+        queue.drop(1)
+    except Exception as error:  # noqa: BLE001 - it is this job's, and stops no other
+        turn.errors[work.job.id] = error
+        queue.drop_job(work.job.id)
 
 
 def _go_on_later(workspace: Workspace, *, job: ClaimedJob) -> None:
@@ -136,206 +219,3 @@ def _mark_processed(workspace: Workspace, *, works: Sequence[_Taken]) -> dict[UU
         ids = [work.event.id for work in works if work.job.id in held]
         workspace.events.filter(id__in=ids).update(status=Event.Status.PROCESSED, error="")
     return {work.job.id: LeaseLost() for work in works if work.job.id not in held}
-
-
-def process_chunk(
-    workspace: Workspace, *, job: ClaimedJob, event: Event, chunk: Chunk, ahead: Ahead
-) -> None:
-    """Steps 3 to 12 for one chunk. Model calls and file writes happen outside transactions."""
-    judge = configured_judge()
-    judged = ahead.of(event, chunk)
-    admission = judged.admission
-    chunk.admission_confidence = admission.confidence
-    chunk.reason = admission.reason[:60]
-    is_admitted = admission.confidence >= workspace.preferences.admission_threshold
-    plan = None
-    with _steps_of(workspace, event=event, judge=judge):
-        state = _state_now(workspace, event=event, chunk=chunk)
-        if is_admitted and state == Chunk.Outcome.PENDING:
-            plan = _judge(workspace, event=event, chunk=chunk, judged=judged, judge=judge)
-    if state == ERASED:
-        _keep_erased(workspace, job=job, event=event, chunk=chunk, leaf_id=None)
-    elif plan is not None:
-        _remember(workspace, job=job, plan=plan, judged=judged)
-    elif state == Chunk.Outcome.PENDING:
-        _reject(workspace, job=job, chunk=chunk, admission=admission, judge=judge)
-
-
-def _state_now(workspace: Workspace, *, event: Event, chunk: Chunk) -> str:
-    """The outcome, or ERASED where the text was taken before it was judged."""
-    with workspace_scope(workspace, [event.scope_id]):
-        outcome, is_erased = outcome_now(workspace, event=event, chunk=chunk)
-    return ERASED if is_erased else outcome
-
-
-def _judge(
-    workspace: Workspace, *, event: Event, chunk: Chunk, judged: Judged, judge: Judge
-) -> LeafPlan:
-    """Steps 4 to 8: where the chunk belongs, and what it is to what is known there."""
-    placement, by = place_chunk(
-        workspace,
-        event=event,
-        chunk=chunk,
-        context=judged.context,
-        vector=judged.vector,
-        judge=judge,
-    )
-    by = "; ".join(filter(None, (judged.admission.judged_by, by)))
-    faults.point("chunk.judged")
-    plan = plan_chunk(
-        workspace,
-        event=event,
-        chunk=chunk,
-        context=judged.context,
-        placement=placement,
-        vector=judged.vector,
-        judge=judge,
-    )
-    return replace(plan, judged_by=by[:100])
-
-
-def _remember(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan, judged: Judged) -> None:
-    """Commit, and plan again where another worker changed what the plan rests on."""
-    event, chunk, judge = plan.event, plan.chunk, configured_judge()
-    for _ in range(PLAN_TRIES):
-        faults.point("chunk.planned")
-        try:
-            _commit(workspace, job=job, plan=plan)
-        except (PlanChanged, IntegrityError):
-            # Another worker made the same entity, tree or leaf first: look again.
-            logger.info("leaf.plan_changed", extra={"chunk_id": str(chunk.id)})
-        except TextErased as taken:
-            _keep_erased(workspace, job=job, event=event, chunk=chunk, leaf_id=taken.leaf_id)
-            return
-        else:
-            return
-        with _steps_of(workspace, event=event, judge=judge):
-            again = plan_chunk(
-                workspace,
-                event=event,
-                chunk=chunk,
-                context=judged.context,
-                placement=plan.placement,
-                vector=judged.vector,
-                judge=judge,
-            )
-        plan = replace(again, judged_by=plan.judged_by)
-    raise Conflict("The tree kept changing while this chunk was being written.")
-
-
-def _steps_of(workspace: Workspace, *, event: Event, judge: Judge) -> AbstractContextManager[None]:
-    """One step for all reads of a judgement that takes no call; each its own around a call."""
-    if is_offline(judge):
-        return reading_scope(workspace, [event.scope_id])
-    return nullcontext()
-
-
-def _keep_erased(
-    workspace: Workspace, *, job: ClaimedJob, event: Event, chunk: Chunk, leaf_id: UUID | None
-) -> None:
-    with workspace_scope(workspace, [event.scope_id]):
-        require_lease(job)
-        keep_erased(workspace, event=event, chunk=chunk, leaf_id=leaf_id)
-
-
-def _reject(
-    workspace: Workspace, *, job: ClaimedJob, chunk: Chunk, admission: Admission, judge: Judge
-) -> None:
-    with workspace_scope(workspace, [chunk.scope_id]):
-        require_lease(job)
-        workspace.chunks.filter(id=chunk.id, outcome=Chunk.Outcome.PENDING).update(
-            outcome=Chunk.Outcome.REJECTED,
-            reason=chunk.reason,
-            admission_confidence=admission.confidence,
-            judged_by=(admission.judged_by or judge.name)[:100],
-        )
-
-
-def place_chunk(
-    workspace: Workspace,
-    *,
-    event: Event,
-    chunk: Chunk,
-    context: ChunkContext,
-    vector: Sequence[float] | None,
-    judge: Judge,
-) -> tuple[Placement, str]:
-    """Where the chunk belongs, and who judged it. An unusable answer ends in the fallback."""
-    if event.category == Category.INTEGRATION:
-        return _lineage_placement(event, chunk=chunk), "source lineage"
-    candidates = entity_shortlist(workspace, event=event, text=chunk.text, vector=vector)
-    try:
-        assignment, by = judge.assign(context, candidates=candidates), judge.name
-    except MalformedReply:
-        assignment, by = fallback_assignment(chunk.text), f"{judge.name}: no usable answer"
-    placement = place(
-        assignment,
-        text=chunk.text,
-        candidates=candidates,
-        settings=workspace.preferences,
-        actor=event.actor,
-    )
-    return placement, by[:100]
-
-
-def fallback_assignment(text: str) -> Assignment:
-    """What stands in for an answer that cannot be used: no match, nothing new, the text itself."""
-    return Assignment("fallback", None, 0.0, None, 0.0, (), text, text, (), "")
-
-
-def _lineage_placement(event: Event, *, chunk: Chunk) -> Placement:
-    """Integration: the source names the object, so no judge is asked what it is about."""
-    base = place(
-        replace(fallback_assignment(chunk.text), title=title_of(chunk.text)),
-        text=chunk.text,
-        candidates=(),
-        settings=WorkspaceSettings(),
-    )
-    return replace(base, decision="")
-
-
-def plan_chunk(
-    workspace: Workspace,
-    *,
-    event: Event,
-    chunk: Chunk,
-    context: ChunkContext,
-    placement: Placement,
-    vector: Sequence[float] | None,
-    judge: Judge,
-) -> LeafPlan:
-    integration = event.category == Category.INTEGRATION
-    owner = plan_owner(workspace, event=event, placement=None if integration else placement)
-    tree = None if owner.tree_is_new else owner.tree
-    if integration:
-        part = resolve_part(workspace, event=event, chunk=chunk, tree=tree)
-        resolution = part.resolution
-        placement = replace(placement, subject_key=part.subject_key)
-    else:
-        resolution = resolve(
-            workspace,
-            tree=tree,
-            chunk=context,
-            fingerprint=chunk.fingerprint,
-            subject_key=placement.subject_key,
-            vector=vector,
-            judge=judge,
-        )
-    return LeafPlan(
-        event=event,
-        chunk=chunk,
-        owner=owner,
-        placement=placement,
-        resolution=resolution,
-        language=context.language,
-        vector=vector,
-        model=current_model() if vector is not None else None,
-        judged_by="",
-    )
-
-
-def _commit(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> None:
-    if plan.resolution.kind == "duplicate":
-        link_duplicate(workspace, job=job, plan=plan)
-    else:
-        commit_leaf(workspace, job=job, plan=plan)

@@ -1,6 +1,6 @@
 """Several events together end as they do one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,9 +15,11 @@ from tests.workspaces.memory import draft, drain, principal_of, results_of, unfi
 from workspaces.index import embedding
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
+from workspaces.services import chunk_steps, windows
 from workspaces.services.claiming import Turns
 from workspaces.services.intake import EventDraft, receive_events
 from workspaces.services.jobs import draining
+from workspaces.services.placement import place
 from workspaces.services.tenants import create_workspace
 from workspaces.services.worker import run_jobs
 
@@ -98,16 +100,17 @@ def test_a_batch_remembers_what_single_events_do(tenant: Tenant, language: str) 
 def test_an_event_that_fails_leaves_the_others_of_its_batch_alone(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workspaces.services import processing
+    def refuse(real: Callable[..., object]) -> Callable[..., object]:
+        def act(*given: object, **asked: Any) -> object:
+            text = asked["chunk"].text if "chunk" in asked else asked["text"]
+            if "poison" in text:
+                raise ZeroDivisionError
+            return real(*given, **asked)
 
-    real = processing.place_chunk
+        return act
 
-    def place(workspace: Workspace, **asked: object) -> object:
-        if "poison" in asked["chunk"].text:  # type: ignore[attr-defined]
-            raise ZeroDivisionError
-        return real(workspace, **asked)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(processing, "place_chunk", place)
+    monkeypatch.setattr(chunk_steps, "place_chunk", refuse(chunk_steps.place_chunk))
+    monkeypatch.setattr(windows, "place", refuse(place))
     texts = ["The Atlas gateway listens on port 8443.", "A poison.", "Mara owns the Atlas gateway."]
     ids = receive(workspace, [draft(text, minutes=n) for n, text in enumerate(texts)])
     run_in_batches(workspace)
@@ -183,4 +186,4 @@ def test_a_leaf_on_a_known_subject_takes_few_statements(workspace: Workspace) ->
     with draining(), connection.execute_wrapper(count):
         run_jobs(jobs)
     assert len(jobs) == len(UNRELATED)
-    assert len(counted) <= 7 * len(jobs) + 12
+    assert len(counted) <= 2 * len(jobs) + 30  # most of them are for all of the batch
