@@ -1,0 +1,221 @@
+"""The tools: operations of the REST API, called in this process.
+
+A call goes through the view of the operation with the caller's own key. So keys, permissions,
+limits, checks and words of errors can't differ from those of REST.
+"""
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.handlers.wsgi import WSGIRequest
+from django.core.validators import slug_re
+from django.urls import resolve
+
+from holamem.http.problems import FieldProblem, Problem
+from holamem.logs import request_id
+from retrieval.mcp.protocol import UnknownTool
+from retrieval.mcp.schemas import input_schema, output_schema, query_names
+from workspaces.models.tenancy import ApiKey
+from workspaces.services.principals import Principal, workspaces_of
+
+NO_WORKSPACE = "There is no such workspace."
+SCALARS = (str, int, bool)
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`path` is below the workspace; `defaults` are arguments that a caller may leave out."""
+
+    name: str
+    title: str
+    description: str
+    operation_id: str
+    method: str
+    path: str
+    permission: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    has_one_shape: bool = True
+
+
+TOOLS = (
+    Tool(
+        name="memory_retrieve",
+        title="Ask memory",
+        description=(
+            "Ask long-term memory a question. Answers with what is known and the evidence for it,"
+            " what is missing (gaps), how far the question is covered, and where to look next."
+            " `prompt` holds it all as text. Use it before answering what may be known already."
+        ),
+        operation_id="memory_retrieve",
+        method="POST",
+        path="memory/retrieve",
+        permission=ApiKey.Permission.MEMORY_READ,
+    ),
+    Tool(
+        name="memory_browse",
+        title="Walk the memory tree",
+        description=(
+            "Look at one place of the memory tree with its parents and children, without a"
+            " question. For inspection; to find something out, use memory_retrieve."
+        ),
+        operation_id="memory_browse",
+        method="GET",
+        path="memory/browse",
+        permission=ApiKey.Permission.MEMORY_READ,
+    ),
+    Tool(
+        name="memory_remember",
+        title="Remember",
+        description=(
+            "Send something worth keeping to long-term memory, in the words of whoever said it:"
+            " `kind` says who that was. It is stored at once and judged in the background, or"
+            " before the answer with `wait`. The same `source` and `external_id` store it once."
+        ),
+        operation_id="events_receive",
+        method="POST",
+        path="events",
+        permission=ApiKey.Permission.MEMORY_WRITE,
+        defaults={"kind": "user_message"},
+        has_one_shape=False,  # received, processed and dry-run answers differ
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTools:
+    """What one key may call. `authorization` is the header that the views will read."""
+
+    principal: Principal
+    authorization: str
+
+    def listed(self) -> list[dict[str, Any]]:
+        return [self._described(tool) for tool in TOOLS if self.principal.allows(tool.permission)]
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Result:
+        tool = next((tool for tool in TOOLS if tool.name == name), None)
+        if tool is None:
+            raise UnknownTool
+        given = {**tool.defaults, **arguments}
+        try:
+            slug = self._workspace(given)
+        except _Unusable as unusable:
+            return _failed(unusable.problem.body(name))
+        return self._send(tool, slug=slug, given=given)
+
+    def _described(self, tool: Tool) -> dict[str, Any]:
+        schema = input_schema(
+            tool.operation_id,
+            defaults=tool.defaults,
+            with_workspace=self.principal.workspace_id is None,
+            hidden=("user_id",) if self.principal.end_user_id is not None else (),
+        )
+        described = {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": schema,
+            "annotations": {
+                "readOnlyHint": tool.permission == ApiKey.Permission.MEMORY_READ,
+                "destructiveHint": False,
+                "openWorldHint": False,
+            },
+        }
+        if tool.has_one_shape:
+            described["outputSchema"] = output_schema(tool.operation_id)
+        return described
+
+    def _workspace(self, given: dict[str, Any]) -> str:
+        """The slug; taken out of the arguments of a key that is bound to none."""
+        if self.principal.workspace_id is not None:
+            bound = workspaces_of(self.principal)
+            if not bound:
+                raise _unusable(404, "not_found", NO_WORKSPACE)
+            return bound[0].slug
+        slug = given.pop("workspace", None)
+        if slug is None:
+            raise _unusable(400, "required", "This key needs a workspace.", field="workspace")
+        if not isinstance(slug, str):
+            raise _unusable(400, "invalid_type", "A string is expected.", field="workspace")
+        if slug_re.fullmatch(slug) is None:
+            raise _unusable(404, "not_found", NO_WORKSPACE)
+        return slug
+
+    def _send(self, tool: Tool, *, slug: str, given: dict[str, Any]) -> Result:
+        path = f"/api/v1/workspaces/{slug}/{tool.path}"
+        try:
+            query = _query(tool, given)
+        except _Unusable as unusable:
+            return _failed(unusable.problem.body(path))
+        match = resolve(path)
+        body = b"" if tool.method == "GET" else json.dumps(given).encode()
+        request = _request(tool.method, path=path, query=query, body=body)
+        request.META["HTTP_AUTHORIZATION"] = self.authorization
+        response = match.func(request, *match.args, **match.kwargs).render()
+        return _result(json.loads(response.content), is_error=response.status_code >= 400)
+
+
+@dataclass(frozen=True)
+class _Unusable(Exception):
+    problem: Problem
+
+
+def _unusable(status: int, code: str, message: str, *, field: str = "") -> _Unusable:
+    return _Unusable(Problem(status, code, message, [FieldProblem(field, code, message)]))
+
+
+def _query(tool: Tool, given: dict[str, Any]) -> str:
+    """The arguments that the operation takes in its address, taken out of the rest.
+
+    Of an operation without a body these are all arguments, so that a view names unknown ones.
+    """
+    names = list(given) if tool.method == "GET" else query_names(tool.operation_id)
+    named = {name: given.pop(name, None) for name in names}
+    taken = {name: value for name, value in named.items() if value is not None}
+    for name, value in taken.items():
+        if not isinstance(value, SCALARS):
+            raise _unusable(400, "invalid_type", "One value is expected.", field=name)
+    pairs = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in taken.items()}
+    return urlencode(pairs, errors="surrogatepass")
+
+
+def _request(method: str, *, path: str, query: str, body: bytes) -> WSGIRequest:
+    return WSGIRequest(
+        {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": "application/json" if body else "",
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_X_REQUEST_ID": request_id.get() or "",
+            "SERVER_NAME": "localhost",
+            "SERVER_PORT": "80",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.url_scheme": "http",
+        }
+    )
+
+
+def _result(data: Mapping[str, Any], *, is_error: bool) -> Result:
+    return _failed(data) if is_error else _content(data, text=json.dumps(data, ensure_ascii=False))
+
+
+def _failed(problem: Mapping[str, Any]) -> Result:
+    """In words that a model can act on: which argument, and what is wrong with it."""
+    lines = [
+        f"{item['field']}: {item['message']}" if item["field"] else item["message"]
+        for item in problem["errors"]
+    ]
+    return {**_content(problem, text="\n".join(lines)), "isError": True}
+
+
+def _content(data: Mapping[str, Any], *, text: str) -> Result:
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": dict(data),
+        "isError": False,
+    }
