@@ -31,6 +31,8 @@ $(BIN)/python:
 # The stamps are older than a lock file that changed.
 .venv/.runtime: requirements.lock | $(BIN)/python
 	$(INSTALL) -r requirements.lock
+	@printf '#!%s\nimport sys\nsys.path.insert(0, "%s")\nfrom holamem.client.commands import main\nsys.exit(main())\n' \
+		"$(CURDIR)/$(BIN)/python" "$(CURDIR)" > $(BIN)/holamem && chmod +x $(BIN)/holamem
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.runtime | $(BIN)/python

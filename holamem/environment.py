@@ -31,6 +31,8 @@ class Environment(BaseSettings):
     prepared_statements: bool = True
     # Folders below which connectors may read, separated by commas; empty: none may.
     connector_roots: str = ""
+    # Hosts, or host:port, of webhooks that may be private, separated by commas.
+    webhook_private_hosts: str = ""
     fault: str = ""  # a crash point for tests, see holamem/faults.py
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -85,6 +87,11 @@ class Environment(BaseSettings):
     def connector_root_list(self) -> list[str]:
         """Each `path`, for every tenant, or `tenant=path`, for that one alone."""
         return [entry.strip() for entry in self.connector_roots.split(",") if entry.strip()]
+
+    @property
+    def webhook_private_host_list(self) -> list[str]:
+        entries = (entry.strip().lower() for entry in self.webhook_private_hosts.split(","))
+        return [entry for entry in entries if entry]
 
     @property
     def bodies_dir(self) -> Path:

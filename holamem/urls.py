@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 
 from holamem.http import problems
 from holamem.http.openapi import DocsView, SchemaView
+from retrieval.mcp.http import McpView
 from workspaces.api.health import healthz, readyz
 
 handler400 = problems.handle_bad_request
@@ -21,6 +22,7 @@ urlpatterns = [
     path("api/v1/", include("workspaces.api.urls")),
     path("api/v1/", include("retrieval.api.urls")),
     re_path(r"^api(?:/.*)?$", problems.api_not_found),
+    re_path(r"^mcp/?$", McpView.as_view(), name="mcp"),
     path("admin/", admin.site.urls),
     path("", include("workspaces.dashboard.urls")),
     path("", include("retrieval.dashboard.urls")),

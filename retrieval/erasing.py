@@ -120,6 +120,8 @@ def _logs(
         words=Concat("query", Value(" "), Cast("feedback", TextField()), output_field=TextField())
     )
     asked = rows.filter(_of_scope(workspace, memory=memory), _written_like(words))
+    if memory.is_whole_scope:
+        answered |= Q(scope_id=memory.scope_id)
     found = {log.id: log for log in rows.filter(answered)}
     found |= {log.id: log for log in asked if _holds(log.words, words=words)}
     return list(found.values())
@@ -137,7 +139,10 @@ def _gaps(workspace: Workspace, *, memory: ErasedMemory, words: frozenset[str]) 
             output_field=TextField(),
         )
     )
-    closed = rows.filter(answered_by__in=memory.leaf_ids).values_list("id", flat=True)
+    taken = Q(answered_by__in=memory.leaf_ids)
+    if memory.is_whole_scope:
+        taken |= Q(scope_id=memory.scope_id)
+    closed = rows.filter(taken).values_list("id", flat=True)
     asked = rows.filter(_of_scope(workspace, memory=memory), _written_like(words))
     told = asked.values_list("id", "words")
     return sorted({*closed, *(gap_id for gap_id, text in told if _holds(text, words=words))})

@@ -24,6 +24,7 @@ from holamem.database.scope import system_scope
 from holamem.environment import get_environment
 from holamem.providers.embed_local import LocalEmbedder
 from holamem.providers.vectors import Vector
+from tests.web_server import web_url  # noqa: F401 - a fixture of every folder
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
 
@@ -42,6 +43,8 @@ PURE = (
     "tests/holamem/text",
     "tests/holamem/providers",
     "tests/holamem/sample",
+    "tests/client/test_chats",
+    "tests/client/test_retries",
     "tests/workspaces/judging",
 )
 

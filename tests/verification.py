@@ -20,17 +20,17 @@ def assert_clean(workspace: Workspace) -> None:
     """No error; warnings are left to those who test them."""
     found = shown(errors_of(workspace))
     assert found == [], found
-    _clean[workspace.pk] = _rows_of(workspace)
+    _clean[workspace.pk] = rows_of(workspace)
 
 
-_clean: dict[UUID, list[object]] = {}
+_clean: dict[UUID, list[tuple[str, int, int | None]]] = {}
 
 
 def _is_known_to_be_clean(workspace: Workspace) -> bool:
-    return workspace.pk in _clean and _clean[workspace.pk] == _rows_of(workspace)
+    return workspace.pk in _clean and _clean[workspace.pk] == rows_of(workspace)
 
 
-def _rows_of(workspace: Workspace) -> list[object]:
+def rows_of(workspace: Workspace) -> list[tuple[str, int, int | None]]:
     """Of each table: the number of the workspace's rows, and their newest transaction."""
     tables = [
         model._meta.db_table

@@ -6,9 +6,11 @@ class WorkspacesConfig(AppConfig):
 
     def ready(self) -> None:
         from workspaces import topics
+        from workspaces.services import idempotency_erasing
         from workspaces.services.corrections import undo
         from workspaces.services.entities import undo as entity_undo
 
         topics.register()
+        idempotency_erasing.register()
         undo.register()
         entity_undo.register()

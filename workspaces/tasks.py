@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from workspaces.services import housekeeping, jobs, retention, worker
+from workspaces.services import housekeeping, jobs, retention, vector_indexes, worker
 from workspaces.services.integrations import schedule
+from workspaces.services.webhooks import schedule as webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -22,19 +23,26 @@ class TaskFailed(RuntimeError):
 def work(job_id: str) -> int:
     """Run this job and whatever else is due; returns the number of jobs that were run."""
     with _without_words():
-        return worker.run_due_jobs(first=UUID(job_id))
+        done = worker.run_due_jobs(first=UUID(job_id))
+        if webhooks.queue_due_deliveries():  # what this work gave occasion to tell
+            done += worker.run_due_jobs()
+        return done
 
 
 def sweep() -> int:
     """Every minute: free dead leases, wake workers, remove what has expired.
 
-    In this order: a body store that fails must not stop the ledger.
+    In this order: a body store that fails must not stop the ledger, and an index of a large scope
+    takes minutes, in which the next sweep goes on with the rest.
     """
     with _without_words():
         woken = jobs.sweep()
         schedule.sweep_connectors()
+        webhooks.queue_due_deliveries()
+        webhooks.remove_old_deliveries()
         retention.remove_old_texts()
         housekeeping.remove_expired()
+        vector_indexes.maintain_vector_indexes()
     return woken
 
 

@@ -11,9 +11,10 @@ from workspaces.services.jobs import register_batch_handler, register_handler
 from workspaces.services.processing import process_event, process_events
 from workspaces.services.rebuild.trees import reindex_tree
 from workspaces.services.sealing import seal_tree
+from workspaces.services.webhooks.delivering import deliver
 
 # A turn of one workspace: long enough to fill the embedder's batch, short for those who wait.
-EVENTS_TOGETHER = 16
+EVENTS_TOGETHER = 32
 NODES_TOGETHER = 16
 
 
@@ -28,5 +29,6 @@ def register() -> None:
     register_handler(Job.Topic.ENTITY_NAMES, refresh_names)
     register_handler(Job.Topic.ENTITY_MERGE, run_merge)
     register_handler(Job.Topic.ERASE, complete_erasure)
+    register_handler(Job.Topic.WEBHOOK_DELIVER, deliver)
     register_batch_handler(Job.Topic.EVENT_RECEIVED, process_events, size=EVENTS_TOGETHER)
     register_batch_handler(Job.Topic.NODE_CREATED, index_nodes, size=NODES_TOGETHER)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from holamem.http.problems import API_PREFIX, CONTENT_TYPE, Problem
+from holamem.http.problems import API_PREFIX, CONTENT_TYPE, MCP_PATH, Problem
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -16,6 +16,7 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 
 # A client that is still sending does not read: drain this much so that it sees the answer.
 DRAINED_BYTES = 32 * 1024 * 1024
+LIMITED_PATHS = (f"{API_PREFIX}/", MCP_PATH)
 
 
 class BodyLimit:
@@ -26,7 +27,7 @@ class BodyLimit:
         self.max_bytes = max_bytes
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(f"{API_PREFIX}/"):
+        if scope["type"] != "http" or not scope["path"].startswith(LIMITED_PATHS):
             await self.application(scope, receive, send)
             return
         declared = declared_bytes(scope)

@@ -54,15 +54,21 @@ class QuerySerializer(StrictSerializer):
 
 
 class TextField(serializers.CharField):
-    """A JSON string as it came: nothing is trimmed, and a number is no string."""
+    """A JSON string as it came: nothing is trimmed, and a number is no string.
+
+    `pattern` is for the OpenAPI document, where the domain has the rule.
+    """
 
     default_error_messages = {
         "invalid_type": "A string is expected.",
         "blank": "The text is blank.",
     }
 
-    def __init__(self, *, blank_allowed: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *, blank_allowed: bool = False, pattern: str | None = None, **kwargs: Any
+    ) -> None:
         self.blank_allowed = blank_allowed
+        self.pattern = pattern
         super().__init__(trim_whitespace=False, allow_blank=blank_allowed, **kwargs)
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
@@ -172,8 +178,8 @@ class StrictChoiceField(serializers.ChoiceField):
 class StrictListField(serializers.ListField):
     """At most `max_length` items; the count is checked before any item is."""
 
-    def __init__(self, *, max_length: int, **kwargs: Any) -> None:
-        super().__init__(max_length=max_length, **kwargs)
+    def __init__(self, *, max_length: int, min_length: int | None = None, **kwargs: Any) -> None:
+        super().__init__(max_length=max_length, min_length=min_length, **kwargs)
         self.most = max_length
 
     def to_internal_value(self, data: Any) -> list[Any]:

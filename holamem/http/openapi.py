@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 from drf_spectacular.generators import SchemaGenerator
@@ -32,14 +33,29 @@ REASONS = {
     507: "The disk is full.",
 }
 ALWAYS = (400, 401, 403, 429, 503)
+WRITES = ("post", "put", "patch", "delete")
+KEY_PROBLEMS = (409, 422)
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
-    str,
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": "^[!-~]([ -~]*[!-~])?$",
+    },
     OpenApiParameter.HEADER,
     description=(
         "1 to 255 printable ASCII characters. The same key with the same body gives the first "
         "answer again, with `Idempotent-Replayed: true`, for 24 hours."
     ),
+)
+
+
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The `ETag` of a former answer: 304 without a body when nothing has changed.",
 )
 
 
@@ -66,25 +82,35 @@ def operation(
     summary: str,
     answers: Mapping[int, Any],
     problems: Sequence[int] = (404,),
+    takes_key: bool = True,
     **extra: Any,
 ) -> Callable[[Operation], Operation]:
-    """`extend_schema` with the problem answers that every operation may give."""
+    """`extend_schema` with the problem answers that every operation may give.
+
+    Writes also have those of the Idempotency-Key; `takes_key` is false for a question by POST.
+    """
     responses: dict[Any, Any] = {
         status: OpenApiResponse(shape, description=_success(status))
         for status, shape in answers.items()
     }
-    for status in sorted({*ALWAYS, *problems}):
-        responses[(status, CONTENT_TYPE)] = OpenApiResponse(
-            ProblemSerializer, description=REASONS[status]
-        )
     tags = [operation_id.partition("_")[0]]
-    return extend_schema(
-        operation_id=operation_id, summary=summary, responses=responses, tags=tags, **extra
-    )
+
+    def described(method: Operation) -> Operation:
+        keyed = KEY_PROBLEMS if takes_key and method.__name__ in WRITES else ()
+        for status in sorted({*ALWAYS, *problems, *keyed}):
+            responses[(status, CONTENT_TYPE)] = OpenApiResponse(
+                ProblemSerializer, description=REASONS[status]
+            )
+        decorate = extend_schema(
+            operation_id=operation_id, summary=summary, responses=responses, tags=tags, **extra
+        )
+        return decorate(method)
+
+    return described
 
 
 def _success(status: int) -> str:
-    return {200: "OK", 201: "Created", 202: "Accepted", 204: "Done"}[status]
+    return {200: "OK", 201: "Created", 202: "Accepted", 204: "Done", 304: "Not modified"}[status]
 
 
 def without_marks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -100,13 +126,17 @@ def without_marks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
+_building = Lock()
+
+
 @cache
 def schema_document() -> dict[str, Any]:
     """The OpenAPI document; built once a process, because it takes about a second."""
-    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
-    document: dict[str, Any] = generator.get_schema(  # type: ignore[no-untyped-call]
-        request=None, public=True
-    )
+    with _building:  # the generator loads its extensions on first use, which threads break
+        generator = SchemaGenerator()  # type: ignore[no-untyped-call]
+        document: dict[str, Any] = generator.get_schema(  # type: ignore[no-untyped-call]
+            request=None, public=True
+        )
     return document
 
 
@@ -121,6 +151,7 @@ class YamlSchemaRenderer(OpenApiYamlRenderer2):
 class SchemaView(APIView):
     """The document as JSON, or with `?format=yaml` as YAML. Needs no key."""
 
+    metadata_class = None
     authentication_classes = ()
     permission_classes = (AllowAny,)
     renderer_classes = (JsonSchemaRenderer, YamlSchemaRenderer)
@@ -133,5 +164,6 @@ class SchemaView(APIView):
 class DocsView(SpectacularSwaggerSplitView):
     """Swagger UI from our own files; its script is a separate request, for the page's policy."""
 
+    metadata_class = None
     authentication_classes = ()
     url_name = "api-schema"

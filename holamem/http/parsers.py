@@ -63,6 +63,14 @@ def read_json(request: Request, *, optional: bool = False) -> JsonBody:
 
     `optional`: no body at all is an empty object.
     """
+    raw = read_raw(request, optional=optional)
+    if optional and not raw:
+        return EMPTY_BODY
+    return JsonBody(parse_object(raw), hashlib.sha256(raw).hexdigest())
+
+
+def read_raw(request: Request, *, optional: bool = False) -> bytes:
+    """The bytes of a JSON body, at most as many as are allowed; empty only when `optional`."""
     plain: HttpRequest = request._request
     if plain.content_type != StrictJSONParser.media_type:
         return _without_content_type(plain, optional=optional)
@@ -70,17 +78,14 @@ def read_json(request: Request, *, optional: bool = False) -> JsonBody:
         raise refuse("unsupported_encoding", "A compressed body is not accepted.", status=415)
     if _declared_length(plain) > settings.MAX_BODY_BYTES:
         raise _too_large()
-    raw = read_capped(plain)
-    if optional and not raw:
-        return EMPTY_BODY
-    return JsonBody(parse_object(raw), hashlib.sha256(raw).hexdigest())
+    return read_capped(plain)
 
 
-def _without_content_type(request: HttpRequest, *, optional: bool) -> JsonBody:
+def _without_content_type(request: HttpRequest, *, optional: bool) -> bytes:
     if request.content_type or read_capped(request):
         raise UnsupportedMediaType(request.content_type or "")
     if optional:
-        return EMPTY_BODY
+        return b""
     raise _body_required()
 
 
@@ -108,13 +113,19 @@ def _body_required() -> RequestRefused:
 
 def parse_object(raw: bytes) -> dict[str, Any]:
     """Raises RequestRefused with a code that says what was wrong, and where it can be named."""
+    data = parse_values(raw)
+    refuse_forbidden(data)
+    return data
+
+
+def parse_values(raw: bytes) -> dict[str, Any]:
+    """`parse_object` whose texts may still hold what no text may hold."""
     if not raw.strip():
         raise _body_required()
     _check_structure(raw)
     data = _loads(_decoded(raw))
     if not isinstance(data, dict):
         raise refuse("object_required", "The body must be a JSON object.")
-    refuse_forbidden(data)
     return data
 
 

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api"
+MCP_PATH = "/mcp"
 RETRY_SECONDS = 1  # an outage or a running twin is usually over within a second
 FIELD_CHARACTERS = 200  # a field's name may come from the caller
 NO_ADDRESS = "There is nothing at this address."

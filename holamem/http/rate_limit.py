@@ -1,5 +1,9 @@
-"""Requests per key: a token bucket in this process, so that one key cannot starve the others."""
+"""Requests per key and per tenant: token buckets in this process.
 
+One key cannot starve the others of its tenant, and one tenant with many keys not the other tenants.
+"""
+
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -11,6 +15,8 @@ from rest_framework.views import APIView
 
 REQUESTS_PER_SECOND = 200.0
 BURST = 1000.0
+KEYS_AT_ONCE = 2  # so many keys of one tenant may use their whole share
+LEFT = "holamem.rate_left"  # in the environment of a request
 KEPT_BUCKETS = 10_000  # the least recently used are full again anyway
 
 
@@ -33,8 +39,15 @@ class TokenBuckets:
                 self._levels.popitem(last=False)
         return 0.0 if allowed else (1 - level) / self.per_second
 
+    def left(self, key: Hashable) -> int:
+        """Whole tokens after the latest `take`."""
+        with self._lock:
+            level, _ = self._levels.get(key, (self.burst, 0.0))
+        return int(level)
+
 
 _buckets = TokenBuckets(per_second=REQUESTS_PER_SECOND, burst=BURST)
+_tenants = TokenBuckets(per_second=KEYS_AT_ONCE * REQUESTS_PER_SECOND, burst=KEYS_AT_ONCE * BURST)
 
 
 class KeyRateThrottle(BaseThrottle):
@@ -47,8 +60,25 @@ class KeyRateThrottle(BaseThrottle):
         key = getattr(request.user, "key_id", None)
         if key is None:
             return True
-        self._wait = _buckets.take(key, at=time.monotonic())
+        tenant = getattr(request.user, "tenant_id", None)
+        at = time.monotonic()
+        self._wait = _buckets.take(key, at=at) or _tenants.take(tenant, at=at)
+        left = 0 if self._wait else min(_buckets.left(key), _tenants.left(tenant))
+        request._request.META[LEFT] = left
         return self._wait == 0.0
 
     def wait(self) -> float | None:
         return self._wait
+
+
+def rate_headers(request: Request) -> dict[str, str]:
+    """What is left of the burst, and after how long it is whole again; empty without a key."""
+    left = request._request.META.get(LEFT)
+    if left is None:
+        return {}
+    refill = math.ceil((_buckets.burst - left) / _buckets.per_second)
+    return {
+        "RateLimit-Limit": str(int(_buckets.burst)),
+        "RateLimit-Remaining": str(left),
+        "RateLimit-Reset": str(max(0, refill)),
+    }

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from retrieval.api import views
+from retrieval.api import compatibility, views
 
 WS = "workspaces/<slug:ws>"
 
@@ -13,4 +13,9 @@ urlpatterns = [
     path(f"{WS}/gaps/<uuid:gap_id>:dismiss", views.GapDismissView.as_view()),
     path(f"{WS}/retrievals/<uuid:retrieval_id>/feedback", views.FeedbackView.as_view()),
     path(f"{WS}/status", views.StatusView.as_view()),
+    path("memory/search", compatibility.SearchView.as_view()),
+    path("memory/get", compatibility.GetView.as_view()),
+    path("memory/upsert", compatibility.UpsertView.as_view()),
+    path("memory/status", compatibility.MemoryStatusView.as_view()),
+    path("memory/sync", compatibility.SyncView.as_view()),
 ]

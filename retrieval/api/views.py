@@ -35,6 +35,7 @@ from workspaces.services.status import workspace_status
 
 
 class RetrieveView(WorkspaceView):
+    keeps_answers = False  # a question, though its body makes it a POST
     permissions = {"POST": READ}
 
     @operation(
@@ -43,6 +44,7 @@ class RetrieveView(WorkspaceView):
         request=RetrieveRequest,
         answers={200: RetrieveAnswerSerializer},
         problems=(404, 413, 415),
+        takes_key=False,
     )
     def post(self, request: Request, ws: str) -> Response:
         """What is known, what supports it, what is missing, and where to look next.

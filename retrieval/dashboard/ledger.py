@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from holamem.errors import Conflict
 from retrieval.dashboard.reads import gap_counts, list_gap_rows
@@ -17,6 +16,7 @@ from workspaces.dashboard.page import (
     page_number,
     query_without_page,
     render_page,
+    workspace_action,
     workspace_page,
 )
 
@@ -39,8 +39,7 @@ def gap_list(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def dismiss(request: HttpRequest, place: Place, gap_id: UUID) -> HttpResponse:
     place.require_write()
     try:

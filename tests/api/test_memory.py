@@ -243,3 +243,21 @@ def test_jobs_of_private_memory_are_listed_for_keys_of_everyones_memory_only() -
     assert rows(side, "jobs")
     reader = caller_for(side.tenant, permissions=["memory:read"])
     assert reader.get(f"{side.base}/jobs").json()["results"] == []
+
+
+def test_a_node_that_has_not_changed_is_not_sent_again(atlas: Side) -> None:
+    with workspace_scope(atlas.workspace, ALL_SCOPES):
+        leaf = atlas.workspace.leaves.filter(status="active").first()
+        summary = atlas.workspace.summaries.filter(status="sealed").first()
+    assert leaf is not None
+    assert summary is not None
+    for path in (f"leaves/{leaf.id}", f"summaries/{summary.id}"):
+        first = atlas.caller.get(f"{atlas.base}/{path}")
+        tag = first["ETag"]
+        for known in (tag, f"W/{tag}", f'"else", {tag}', "*"):
+            again = atlas.caller.get(f"{atlas.base}/{path}", If_None_Match=known)
+            assert (again.status_code, again.content, again["ETag"]) == (304, b"", tag)
+        changed = atlas.caller.get(f"{atlas.base}/{path}", If_None_Match='"else"')
+        assert (changed.status_code, changed.content) == (200, first.content)
+    stranger = new_side().caller.get(f"{atlas.base}/{path}", If_None_Match="*")
+    assert stranger.status_code == 404

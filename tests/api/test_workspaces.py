@@ -8,7 +8,7 @@ from django.db import OperationalError
 from holamem.clock import now
 from holamem.database.scope import system_scope
 from holamem.http import rate_limit
-from tests.api.client import ALL, Caller, Side, caller_for, codes
+from tests.api.client import ALL, Caller, Side, caller_for, codes, new_side
 from workspaces.api import authentication
 from workspaces.models.tenancy import ApiKey, Tenant
 
@@ -140,6 +140,16 @@ def test_a_key_beyond_its_rate_waits_while_others_do_not(
     assert (refused.status_code, refused["Retry-After"]) == (429, "2")
     assert codes(refused) == {"": "throttled"}
     assert other.get("me").status_code == 200
+
+
+def test_a_tenant_with_many_keys_waits_while_another_does_not(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_limit, "_tenants", rate_limit.TokenBuckets(per_second=0.5, burst=2))
+    first, second, third = (caller_for(side.tenant).get("me") for _ in range(3))
+    assert [first["RateLimit-Remaining"], second["RateLimit-Remaining"]] == ["1", "0"]
+    assert (third.status_code, third["RateLimit-Remaining"]) == (429, "0")
+    assert new_side().caller.get("me").status_code == 200
 
 
 def test_a_database_that_is_down_is_a_503(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:

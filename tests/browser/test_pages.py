@@ -37,6 +37,8 @@ def _paths(filled: Filled) -> dict[str, str]:
         "merge": filled.address(f"entities/{filled.entity_id}/merge/?into={filled.other_slug}"),
         "audit": filled.address("audit/"),
         "integrations": filled.address("integrations/"),
+        "members": filled.address("settings/members/"),
+        "keys": filled.address("settings/keys/"),
         "missing": filled.address("nowhere/"),
     }
 

@@ -208,7 +208,7 @@ def test_sign_in_works_and_leads_to_the_first_workspace(filled: Filled) -> None:
 
 def test_ten_wrong_passwords_make_the_name_wait(filled: Filled) -> None:
     user = make_person(filled.tenant)
-    client = Client()
+    client = Client(REMOTE_ADDR="192.0.2.77")
     for _ in range(10):
         client.post("/login/", {"username": user.username, "password": "wrong"})
     late = client.post("/login/", {"username": user.username, "password": PASSWORD})

@@ -32,8 +32,8 @@ class ChunkPage(ReadOnlyAdmin):
 
 @admin.register(IdempotencyRecord)
 class IdempotencyPage(ReadOnlyAdmin):
-    exclude = ("answer",)
-    list_display = ("key", "path", "workspace", "answer_status", "created_at")
+    exclude = ("answer", "answer_body", "lease_token")
+    list_display = ("key", "path", "workspace", "answer_status", "is_done", "created_at")
     list_filter = ("answer_status",)
     search_fields = ("key", "path", "workspace__slug")
     list_select_related = ("workspace",)

@@ -8,14 +8,14 @@ from django.utils import translation
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from holamem.database.scope import ALL_SCOPES
 from holamem.errors import NotFound
 from holamem.http.fields import QuerySerializer, TextField
 from holamem.http.parsers import read_json, refuse_forbidden
 from holamem.http.problems import refuse
-from holamem.http.rate_limit import KeyRateThrottle
+from holamem.http.rate_limit import KeyRateThrottle, rate_headers
+from workspaces.api.idempotency import AnsweredBefore, IdempotentFrame, idempotency_key
 from workspaces.api.schema import OperationSchema
 from workspaces.models.tenancy import ApiKey, Workspace
 from workspaces.services.intake import IdempotencyRequest
@@ -25,7 +25,6 @@ from workspaces.services.principals import (
     select_scopes,
 )
 
-IDEMPOTENCY_KEY_CHARACTERS = 255
 REF_CHARACTERS = 200
 
 
@@ -37,8 +36,11 @@ class UserQuery(QuerySerializer):
     )
 
 
-class ApiView(APIView):
-    """`queries` and `bodies` name the input serializer of each method."""
+class ApiView(IdempotentFrame):
+    """`queries` and `bodies` name the input serializer of each method.
+
+    `bodies_optional` are methods for which nothing at all is as good as `{}`.
+    """
 
     schema = OperationSchema()
     metadata_class = None  # OPTIONS is a method like any other that is not there
@@ -46,6 +48,7 @@ class ApiView(APIView):
     permissions: ClassVar[Mapping[str, str]] = {}
     queries: ClassVar[Mapping[str, type[QuerySerializer]]] = {}
     bodies: ClassVar[Mapping[str, type[serializers.BaseSerializer[Any]]]] = {}
+    bodies_optional: ClassVar[tuple[str, ...]] = ()
 
     @property
     def principal(self) -> Principal:
@@ -59,6 +62,14 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         self.find_owner(**kwargs)
         self.params = self._read_query(request)
+        self.begin_keyed(
+            request, principal=self.principal, workspace=cast(Workspace | None, request.auth)
+        )
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, AnsweredBefore):
+            return cast(Response, exc.answer)
+        return super().handle_exception(exc)
 
     def find_owner(self, **kwargs: Any) -> None:
         """What the address names must exist before anything else is looked at."""
@@ -68,6 +79,9 @@ class ApiView(APIView):
     ) -> Response:
         final = super().finalize_response(request, response, *args, **kwargs)
         final["Cache-Control"] = "no-store"
+        for name, value in rate_headers(request).items():
+            final[name] = value
+        self.end_keyed(final)
         return final
 
     def _read_query(self, request: Request) -> dict[str, Any]:
@@ -96,16 +110,9 @@ class ApiView(APIView):
 
     def idempotency(self, request: Request) -> IdempotencyRequest | None:
         """After the body was read. Raises RequestRefused for a key that cannot be one."""
-        key, key_id = request.headers.get("Idempotency-Key"), self.principal.key_id
+        key, key_id = idempotency_key(request), self.principal.key_id
         if key is None or key_id is None:
             return None
-        acceptable = 0 < len(key) <= IDEMPOTENCY_KEY_CHARACTERS and key.isascii()
-        if not acceptable or not key.isprintable():
-            raise refuse(
-                "invalid_idempotency_key",
-                "An Idempotency-Key is 1 to 255 printable ASCII characters.",
-                field="Idempotency-Key",
-            )
         return IdempotencyRequest(
             api_key_id=key_id,
             path=request.path,

@@ -7,10 +7,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from holamem.errors import PermissionDenied
 from holamem.http.fields import NameField, StrictChoiceField, StrictSerializer, TextField, choices
 from holamem.http.openapi import operation
-from workspaces.api.base import WorkspaceView
+from workspaces.api.base import ApiView, WorkspaceView
 from workspaces.api.pagination import PageQuery, page_answer, page_of, wanted_slice
+from workspaces.api.permissions import ADMIN
 from workspaces.models.entities import Entity
 from workspaces.services import audit
 from workspaces.services.chunking import HARD_CAP
@@ -208,6 +210,32 @@ class AuditView(WorkspaceView):
                 request,
                 listed=listed,
                 owner=self.workspace.id,
+                show=lambda row: dict(AuditSerializer(row).data),
+            )
+        )
+
+
+class TenantAuditView(ApiView):
+    permissions = {"GET": ADMIN}
+    queries = {"GET": PageQuery}
+
+    @operation(
+        "audit_list_of_tenant",
+        summary="Who changed members and keys",
+        answers={200: AuditPageSerializer},
+        problems=(),
+    )
+    def get(self, request: Request) -> Response:
+        """What was done to the tenant itself, newest first. Needs a key of the whole tenant."""
+        if self.principal.workspace_id is not None:
+            raise PermissionDenied("A key of one workspace reads that one's log.")
+        owner: UUID = self.principal.tenant_id
+        wanted = wanted_slice(request, params=self.params, owner=owner)
+        return Response(
+            page_answer(
+                request,
+                listed=audit.list_tenant_audit(self.principal, wanted=wanted),
+                owner=owner,
                 show=lambda row: dict(AuditSerializer(row).data),
             )
         )

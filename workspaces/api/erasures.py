@@ -52,7 +52,8 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     """`completed_at` is null until the last file and trace is gone."""
 
     erasure_id = serializers.UUIDField()
-    leaf_id = serializers.UUIDField()
+    kind = StrictChoiceField(choices=choices(Erasure.TargetKind.values))
+    leaf_id = serializers.UUIDField(allow_null=True, help_text="Null for a whole end user.")
     status = StrictChoiceField(choices=choices(Erasure.Status.values))
     only_this = serializers.BooleanField()
     reason = serializers.CharField()
@@ -63,6 +64,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class LeafEraseView(WorkspaceView):
+    bodies_optional = ("POST",)
     bodies = {"POST": EraseSerializer}
 
     @operation(

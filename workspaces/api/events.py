@@ -38,6 +38,7 @@ WRITE_PROBLEMS = (404, 409, 413, 415, 422)
 
 
 class EventsView(WorkspaceView):
+    keeps_answers = False  # the ids of the events are kept with them
     queries = {"GET": EventListQuery, "POST": ReceiveQuery}
     bodies = {"POST": EventSerializer}
 
@@ -108,6 +109,7 @@ class EventsView(WorkspaceView):
 
 
 class EventBatchView(WorkspaceView):
+    keeps_answers = False
     bodies = {"POST": EventBatchSerializer}
 
     @operation(

@@ -194,6 +194,7 @@ class IntegrationView(WorkspaceView):
 
 
 class IntegrationSyncView(WorkspaceView):
+    bodies_optional = ("POST",)
     bodies = {"POST": SyncSerializer}
 
     @operation(

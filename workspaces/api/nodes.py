@@ -1,12 +1,16 @@
 """One leaf or one summary."""
 
+import hashlib
+from typing import Any
 from uuid import UUID
 
+from django.utils.http import parse_etags, quote_etag
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from holamem.errors import NotFound
-from holamem.http.openapi import operation
+from holamem.http.openapi import IF_NONE_MATCH, operation
 from workspaces.api.base import WorkspaceView
 from workspaces.api.serializers_memory import (
     HistorySerializer,
@@ -15,6 +19,8 @@ from workspaces.api.serializers_memory import (
 )
 from workspaces.models.trees import GONE_LEAVES
 from workspaces.services.node_view import NodeView, Version, node_view
+
+ETAG_DIGITS = 32
 
 
 class NodeApiView(WorkspaceView):
@@ -30,12 +36,25 @@ class NodeApiView(WorkspaceView):
             raise NotFound("There is no such node.")
         return found
 
+    def answer(self, request: Request, shown: Any) -> Response:
+        """With a tag of its content, and without the content for who has it."""
+        tag = quote_etag(hashlib.sha256(JSONRenderer().render(shown)).hexdigest()[:ETAG_DIGITS])
+        known = parse_etags(request.headers.get("If-None-Match", ""))
+        if "*" in known or tag in (item.removeprefix("W/") for item in known):
+            return Response(status=304, headers={"ETag": tag})
+        return Response(shown, headers={"ETag": tag})
+
 
 class LeafView(NodeApiView):
-    @operation("leaves_get", summary="Look at one leaf", answers={200: LeafSerializer})
+    @operation(
+        "leaves_get",
+        summary="Look at one leaf",
+        answers={200: LeafSerializer, 304: None},
+        parameters=[IF_NONE_MATCH],
+    )
     def get(self, request: Request, ws: str, leaf_id: UUID) -> Response:
         """A source leaf with its text, its place in the tree and the events behind it."""
-        return Response(LeafSerializer(self.node(leaf_id, kind="leaf")).data)
+        return self.answer(request, LeafSerializer(self.node(leaf_id, kind="leaf")).data)
 
 
 class LeafHistoryView(NodeApiView):
@@ -51,7 +70,13 @@ class LeafHistoryView(NodeApiView):
 
 
 class SummaryView(NodeApiView):
-    @operation("summaries_get", summary="Look at one summary", answers={200: SummarySerializer})
+    @operation(
+        "summaries_get",
+        summary="Look at one summary",
+        answers={200: SummarySerializer, 304: None},
+        parameters=[IF_NONE_MATCH],
+    )
     def get(self, request: Request, ws: str, summary_id: UUID) -> Response:
         """A sealed summary with its text and its children. Quarantined ones are not shown."""
-        return Response(SummarySerializer(self.node(summary_id, kind="summary")).data)
+        found = self.node(summary_id, kind="summary")
+        return self.answer(request, SummarySerializer(found).data)

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from holamem.http.fields import NameField, ObjectField, StrictSerializer, TextField
 from workspaces.api.pagination import page_of
+from workspaces.services.tenants import SLUG
 from workspaces.settings import WorkspaceSettings
 
 
@@ -16,7 +17,11 @@ class SettingsField(ObjectField):
 
 
 class NewWorkspaceSerializer(StrictSerializer):
-    slug = TextField(max_length=63, help_text="1 to 63 of a-z, 0-9 and inner hyphens; for good.")
+    slug = TextField(
+        max_length=63,
+        pattern=f"^{SLUG.pattern}$",
+        help_text="1 to 63 of a-z, 0-9 and inner hyphens; for good.",
+    )
     name = NameField(max_length=200)
     settings = SettingsField(required=False)
 

@@ -5,7 +5,6 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from holamem.errors import HolamemError
 from workspaces.dashboard.changing import refused, told
@@ -14,6 +13,7 @@ from workspaces.dashboard.page import (
     page_number,
     query_without_page,
     render_page,
+    workspace_action,
     workspace_page,
 )
 from workspaces.services.audit_view import AuditRow, audit_actions, audit_row, list_audit_rows
@@ -38,8 +38,7 @@ def audit_list(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def undo(request: HttpRequest, place: Place, audit_id: UUID) -> HttpResponse:
     """From the log back to the log; from elsewhere to what was changed."""
     place.require_write()

@@ -7,7 +7,6 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from holamem.errors import HolamemError
 from workspaces.dashboard.changing import (
@@ -22,6 +21,8 @@ from workspaces.dashboard.page import (
     page_number,
     query_without_page,
     render_page,
+    workspace_action,
+    workspace_form,
     workspace_page,
 )
 from workspaces.models.entities import Entity
@@ -94,8 +95,7 @@ def _show_entity(
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def rename(request: HttpRequest, place: Place, entity_id: UUID) -> HttpResponse:
     def change(row: EntityRow, name: str) -> EntityChanged:
         return rename_entity(
@@ -109,8 +109,7 @@ def rename(request: HttpRequest, place: Place, entity_id: UUID) -> HttpResponse:
     return _change_name(request, place, entity_id, change, _("The entity has a new name."))
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def alias_add(request: HttpRequest, place: Place, entity_id: UUID) -> HttpResponse:
     def change(row: EntityRow, alias: str) -> EntityChanged:
         return add_alias(
@@ -124,8 +123,7 @@ def alias_add(request: HttpRequest, place: Place, entity_id: UUID) -> HttpRespon
     return _change_name(request, place, entity_id, change, _("The alias leads to this entity."))
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def alias_remove(request: HttpRequest, place: Place, entity_id: UUID) -> HttpResponse:
     def change(row: EntityRow, alias: str) -> EntityChanged:
         return remove_alias(
@@ -163,8 +161,7 @@ def _refused_form(
     return _show_entity(request, place, entity_id, problem=first_problem(form))
 
 
-@require_http_methods(["GET", "POST"])
-@workspace_page
+@workspace_form
 def merge(request: HttpRequest, place: Place, entity_id: UUID) -> HttpResponse:
     """GET shows what would move; POST does it."""
     place.require_write()

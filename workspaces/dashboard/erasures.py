@@ -5,7 +5,6 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from holamem.errors import HolamemError
 from workspaces.dashboard.changing import (
@@ -15,7 +14,7 @@ from workspaces.dashboard.changing import (
     told,
 )
 from workspaces.dashboard.forms import EraseForm
-from workspaces.dashboard.page import Place, render_page, workspace_page
+from workspaces.dashboard.page import Place, render_page, workspace_form, workspace_page
 from workspaces.models.erasure import Erasure
 from workspaces.services.erasure.receipts import Receipt, receipt
 from workspaces.services.erasure.request import erase_leaf, preview_erasure
@@ -27,8 +26,7 @@ NAMES = {"bodies": "bodies_erased"}  # where the word for a count is not its fie
 LATE_COUNTS = ("links", "entities", "retrievals")
 
 
-@require_http_methods(["GET", "POST"])
-@workspace_page
+@workspace_form
 def erase(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     """GET lists what goes and asks for the word; POST with the word erases."""
     place.require_write()

@@ -6,7 +6,6 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from holamem.errors import HolamemError
 from workspaces.connectors.roots import allowed_roots
@@ -23,6 +22,7 @@ from workspaces.dashboard.page import (
     page_number,
     query_without_page,
     render_page,
+    workspace_action,
     workspace_page,
 )
 from workspaces.services.integration_view import ConnectorRow, connector_of, list_connector_rows
@@ -60,8 +60,7 @@ def _show(
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def add(request: HttpRequest, place: Place) -> HttpResponse:
     """Connects the folder and asks for its first pass."""
     place.require_write()
@@ -97,8 +96,7 @@ def _sync(place: Place, *, provider: str, account: str, allow_deletions: bool = 
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def sync(request: HttpRequest, place: Place, connector_id: UUID) -> HttpResponse:
     """With `allow_deletions` the person says that what is gone is meant to be gone."""
     row = _row(place, connector_id)
@@ -112,8 +110,7 @@ def sync(request: HttpRequest, place: Place, connector_id: UUID) -> HttpResponse
     return redirect(place.address("dashboard_integrations"))
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def stop(request: HttpRequest, place: Place, connector_id: UUID) -> HttpResponse:
     row = _row(place, connector_id)
     try:

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from holamem.errors import HolamemError, NotFound
 from workspaces.dashboard.changing import (
@@ -21,7 +20,7 @@ from workspaces.dashboard.changing import (
 )
 from workspaces.dashboard.forms import CorrectForm, MoveForm
 from workspaces.dashboard.leaf_forms import Typed
-from workspaces.dashboard.page import Place, workspace_page
+from workspaces.dashboard.page import Place, workspace_action
 from workspaces.dashboard.trees import show_node
 from workspaces.services.corrections.changes import Changed, Moved
 from workspaces.services.corrections.correct import correct_leaf
@@ -51,8 +50,7 @@ def tells_of_erasure(view: LeafView) -> LeafView:
     return told_of
 
 
-@require_POST
-@workspace_page
+@workspace_action
 @tells_of_erasure
 def correct(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     """What was typed is shown again when it is refused."""
@@ -77,8 +75,7 @@ def correct(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     return redirect(place.address("dashboard_node", done.leaf_id))
 
 
-@require_POST
-@workspace_page
+@workspace_action
 @tells_of_erasure
 def move(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     place.require_write()
@@ -126,16 +123,14 @@ def _typed_move(request: HttpRequest, problem: str) -> Typed:
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 @tells_of_erasure
 def forget(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     words = _("The leaf is forgotten. Agents no longer find it.")
     return _change(request, place, node_id, forget_leaf, words)
 
 
-@require_POST
-@workspace_page
+@workspace_action
 @tells_of_erasure
 def restore(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
     return _change(request, place, node_id, restore_leaf, _("The leaf is restored."))

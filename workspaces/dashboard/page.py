@@ -1,6 +1,6 @@
 """What every page of a workspace needs: who looks, at which workspace, in which zone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from holamem.database.scope import ALL_SCOPES
 from holamem.errors import NotFound, PermissionDenied
@@ -58,16 +59,39 @@ class Place:
         if not self.can_write:
             raise Forbidden
 
+    @property
+    def can_manage(self) -> bool:
+        return self.principal.allows(ApiKey.Permission.ADMIN)
+
+    def require_admin(self) -> None:
+        if not self.can_manage:
+            raise Forbidden
+
     def address(self, name: str, *arguments: object) -> str:
         return reverse(name, args=[self.tenant.slug, self.workspace.slug, *arguments])
 
 
 PageView = Callable[..., HttpResponse]
+READING = ("GET", "HEAD")
 
 
 def workspace_page(view: PageView) -> PageView:
     """Sign-in, then `view(request, place, …)`; another tenant's workspace is not found."""
+    return _guarded(view, methods=READING)
 
+
+def workspace_action(view: PageView) -> PageView:
+    """The same for what a button does."""
+    return _guarded(view, methods=("POST",))
+
+
+def workspace_form(view: PageView) -> PageView:
+    """The same for a page that its own form is sent to."""
+    return _guarded(view, methods=(*READING, "POST"))
+
+
+def _guarded(view: PageView, *, methods: Sequence[str]) -> PageView:
+    @require_http_methods(list(methods))
     @login_required
     @never_cache
     @wraps(view)

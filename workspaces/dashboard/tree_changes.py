@@ -5,17 +5,15 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from holamem.errors import HolamemError
 from workspaces import access
 from workspaces.dashboard.changing import refused, told
-from workspaces.dashboard.page import Place, workspace_page
+from workspaces.dashboard.page import Place, workspace_action
 from workspaces.services.rebuild.trees import rebuild_tree
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def rebuild(request: HttpRequest, place: Place, tree_id: UUID) -> HttpResponse:
     place.require_write()
     tree = access.get_tree(place.workspace, scopes=place.scopes, tree_id=tree_id)

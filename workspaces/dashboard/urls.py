@@ -2,6 +2,7 @@
 
 from django.templatetags.static import static
 from django.urls import path
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
@@ -10,12 +11,16 @@ from workspaces.dashboard import (
     entities,
     erasures,
     integrations,
+    keys,
     leaf_changes,
+    members,
     tree_changes,
     trees,
     work,
 )
 from workspaces.dashboard.doors import SignIn, SignOut, home, tenant_home
+
+door = require_http_methods(["GET", "HEAD", "POST"])
 
 WORKSPACE = "w/<slug:tenant>/<slug:workspace>/"
 TREE = WORKSPACE + "trees/<uuid:tree_id>/"
@@ -23,13 +28,19 @@ NODE = WORKSPACE + "nodes/<uuid:node_id>/"
 INTEGRATIONS = WORKSPACE + "integrations/"
 CONNECTOR = INTEGRATIONS + "<uuid:connector_id>/"
 ENTITY = WORKSPACE + "entities/<uuid:entity_id>/"
+MEMBERS = WORKSPACE + "settings/members/"
+MEMBER = MEMBERS + "<uuid:member_id>/"
+INVITATION = WORKSPACE + "settings/invitations/<uuid:invitation_id>/"
+KEYS = WORKSPACE + "settings/keys/"
+KEY = KEYS + "<uuid:key_id>/"
 
 urlpatterns = [
-    path("favicon.ico", RedirectView.as_view(url=static("holamem/favicon.svg"))),
+    path("favicon.ico", require_safe(RedirectView.as_view(url=static("holamem/favicon.svg")))),
     path("", home, name="dashboard_home"),
-    path("login/", SignIn.as_view(), name="login"),
+    path("login/", door(SignIn.as_view()), name="login"),
     path("logout/", SignOut.as_view(), name="logout"),
-    path("language/", set_language, name="set_language"),
+    path("language/", require_POST(set_language), name="set_language"),
+    path("invitation/<str:token>/", members.invitation, name="invitation"),
     path("w/<slug:tenant>/", tenant_home, name="dashboard_tenant"),
     path(WORKSPACE + "trees/", trees.tree_list, name="dashboard_trees"),
     path(TREE, trees.tree, name="dashboard_tree"),
@@ -57,4 +68,13 @@ urlpatterns = [
     path(WORKSPACE + "jobs/", work.job_list, name="dashboard_jobs"),
     path(WORKSPACE + "jobs/<uuid:job_id>/retry/", work.retry, name="dashboard_job_retry"),
     path(WORKSPACE + "jobs/<uuid:job_id>/cancel/", work.cancel, name="dashboard_job_cancel"),
+    path(MEMBERS, members.member_list, name="dashboard_members"),
+    path(MEMBERS + "invite/", members.member_invite, name="dashboard_member_invite"),
+    path(MEMBER + "role/", members.member_role, name="dashboard_member_role"),
+    path(MEMBER + "remove/", members.member_remove, name="dashboard_member_remove"),
+    path(INVITATION + "revoke/", members.invitation_revoke, name="dashboard_invitation_revoke"),
+    path(KEYS, keys.key_list, name="dashboard_keys"),
+    path(KEYS + "create/", keys.key_create, name="dashboard_key_create"),
+    path(KEY + "rotate/", keys.key_rotate, name="dashboard_key_rotate"),
+    path(KEY + "revoke/", keys.key_revoke, name="dashboard_key_revoke"),
 ]

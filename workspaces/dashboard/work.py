@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from holamem.errors import Conflict
 from workspaces.dashboard.page import (
@@ -15,6 +14,7 @@ from workspaces.dashboard.page import (
     page_number,
     query_without_page,
     render_page,
+    workspace_action,
     workspace_page,
 )
 from workspaces.models.jobs import Job
@@ -59,14 +59,12 @@ def job_list(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def retry(request: HttpRequest, place: Place, job_id: UUID) -> HttpResponse:
     return _change(request, place, job_id, retry_job, _("The job waits for a worker again."))
 
 
-@require_POST
-@workspace_page
+@workspace_action
 def cancel(request: HttpRequest, place: Place, job_id: UUID) -> HttpResponse:
     return _change(
         request, place, job_id, cancel_job, _("The job is cancelled. Retry undoes this.")

@@ -7,7 +7,15 @@ from workspaces.models.index import EmbeddingModel, LexemeEntry, VectorEntry
 from workspaces.models.jobs import Job
 from workspaces.models.log import Chunk, Event, IdempotencyRecord
 from workspaces.models.merges import EntityMerge, MergedLeaf
-from workspaces.models.tenancy import ApiKey, Audit, EndUser, Membership, Tenant, Workspace
+from workspaces.models.tenancy import (
+    ApiKey,
+    Audit,
+    EndUser,
+    Invitation,
+    Membership,
+    Tenant,
+    Workspace,
+)
 from workspaces.models.trees import (
     LeafEntity,
     LeafSource,
@@ -16,6 +24,7 @@ from workspaces.models.trees import (
     SummaryNode,
     Tree,
 )
+from workspaces.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
     "ApiKey",
@@ -31,6 +40,7 @@ __all__ = [
     "Erasure",
     "Event",
     "IdempotencyRecord",
+    "Invitation",
     "Job",
     "LeafEntity",
     "LeafSource",
@@ -43,5 +53,7 @@ __all__ = [
     "Tenant",
     "Tree",
     "VectorEntry",
+    "Webhook",
+    "WebhookDelivery",
     "Workspace",
 ]

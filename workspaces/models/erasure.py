@@ -15,6 +15,7 @@ class Erasure(models.Model):
 
     class TargetKind(models.TextChoices):
         LEAF = "leaf"
+        USER = "user"
 
     class Status(models.TextChoices):
         REQUESTED = "requested"
@@ -61,6 +62,10 @@ class Erasure(models.Model):
 
     def __str__(self) -> str:
         return f"{self.target_kind} {self.target_id}"
+
+    @property
+    def is_whole_scope(self) -> bool:
+        return self.target_kind == self.TargetKind.USER
 
 
 class ErasedText(models.Model):

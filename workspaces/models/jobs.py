@@ -22,6 +22,7 @@ class Job(models.Model):
         ENTITY_MERGE = "entity.merge"
         CONNECTOR_SYNC = "connector.sync"
         ERASE = "erase"
+        WEBHOOK_DELIVER = "webhook.deliver"
 
     class State(models.TextChoices):
         READY = "ready"

@@ -154,24 +154,52 @@ class Chunk(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The first answer to a write, committed with the write, kept 24 hours."""
+    """A write that came with an Idempotency-Key, and its first answer; kept 24 hours.
+
+    Of events the record is committed with the write, and `answer` has their ids. Of every other
+    write it is made before: as long as `answer_status` is null, the request with `lease_token`
+    does the work until `lease_until`, and `is_done` is committed with the work itself.
+    `path` is then a hash of method and address, which may hold a name that has to be erased.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    # Null: a write of the tenant, such as a new workspace. The key tells whose it is.
     workspace = models.ForeignKey(
-        Workspace, on_delete=models.PROTECT, related_name="idempotency_records"
+        Workspace,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="idempotency_records",
     )
-    scope_id = models.UUIDField()
+    scope_id = models.UUIDField(null=True, blank=True)
     api_key_id = models.UUIDField()
     path = models.CharField(max_length=500)
     key = models.CharField(max_length=255)
     body_sha256 = models.CharField(max_length=64)
-    answer_status = models.PositiveSmallIntegerField()
-    answer = models.JSONField(default=dict)
+    answer_status = models.PositiveSmallIntegerField(null=True, blank=True)
+    answer = models.JSONField(default=dict, blank=True)
+    # The bytes of the answer, as they were sent; empty for an answer without any.
+    answer_body = models.TextField(blank=True)
+    # The words of the answer were erased: it cannot be given again.
+    is_cleaned = models.BooleanField(default=False)
+    is_done = models.BooleanField(default=False)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["api_key_id", "path", "key"], name="idempotency_once"),
+            models.CheckConstraint(
+                name="idempotency_scope",
+                condition=models.Q(workspace=None, scope_id=None)
+                | models.Q(workspace__isnull=False, scope_id__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="idempotency_lease",
+                condition=models.Q(answer_status__isnull=False)
+                | models.Q(lease_token__isnull=False, lease_until__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

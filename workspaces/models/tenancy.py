@@ -44,6 +44,27 @@ class Membership(models.Model):
         return f"{self.user_id} {self.role}"
 
 
+class Invitation(models.Model):
+    """A link by which one person may become a member, once and for a few days.
+
+    The token is in the link only; the row has its hash.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="invitations")
+    role = models.CharField(max_length=10, choices=Membership.Role)
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    invited_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    accepted_by = models.CharField(max_length=200, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.role} by {self.invited_by}"
+
+
 class Workspace(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="workspaces")

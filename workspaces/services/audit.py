@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from holamem.database.scope import workspace_scope
+from holamem.database.scope import system_scope, workspace_scope
 from holamem.errors import Conflict, NotFound
 from workspaces.models.tenancy import Audit, Workspace
 from workspaces.services.listing import Listed, Slice, read_slice
@@ -57,6 +57,35 @@ def record(
         undoes_id=undoes,
     )
     return entry.id
+
+
+def record_of_tenant(
+    principal: Principal,
+    *,
+    action: str,
+    target: str,
+    detail: Mapping[str, object],
+    workspace: Workspace | None = None,
+) -> UUID:
+    """Of keys and members; inside the caller's step as the system. Never holds a secret."""
+    entry = Audit.objects.create(
+        tenant_id=principal.tenant_id,
+        workspace=workspace,
+        actor=principal.label,
+        action=action,
+        target=target,
+        detail=dict(detail),
+    )
+    return entry.id
+
+
+def list_tenant_audit(principal: Principal, *, wanted: Slice) -> Listed[AuditLine]:
+    """What was done to the tenant itself, newest first: its members, and keys for all of it."""
+    with system_scope():
+        rows = Audit.objects.filter(tenant_id=principal.tenant_id, workspace=None)
+        rows = rows.select_related("undone_by")
+        found = read_slice(rows, wanted=wanted, newest_first=True)
+        return Listed(list(map(_line, found.rows)), found.has_next, found.has_previous)
 
 
 def list_audit(

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from holamem.database.prepared import fetch_rows
 from holamem.database.scope import workspace_scope
 from holamem.ids import new_id
 from holamem.text.slugs import slugify
@@ -12,7 +13,7 @@ from workspaces.models.tenancy import EndUser, Workspace
 
 def ensure_end_user(workspace: Workspace, *, ref: str) -> UUID:
     """The id of this end user, made on the first write that names it; inside the caller's step."""
-    existing = workspace.end_users.filter(ref=ref).values_list("id", flat=True).first()
+    existing = _held(workspace, ref=ref)
     if existing is not None:
         return existing
     user_id = new_id()
@@ -22,9 +23,22 @@ def ensure_end_user(workspace: Workspace, *, ref: str) -> UUID:
                 id=user_id, ref=ref, slug=_slug(workspace, ref=ref, id=user_id)
             )
     except IntegrityError:  # another request made it, or the slug, in the meantime
-        made = workspace.end_users.filter(ref=ref).values_list("id", flat=True).first()
+        made = _held(workspace, ref=ref)
         return made if made is not None else _with_unique_slug(workspace, ref=ref, id=user_id)
     return user_id
+
+
+# Held until the commit against an erasure of the person, which would not see what is written.
+# The ORM has no key-share lock, which does not keep other writers of the same person waiting.
+_HELD = """
+SELECT id FROM workspaces_enduser
+ WHERE workspace_id = %(workspace)s AND ref = %(ref)s AND erased_at IS NULL FOR KEY SHARE
+"""
+
+
+def _held(workspace: Workspace, *, ref: str) -> UUID | None:
+    found = fetch_rows(_HELD, {"workspace": workspace.pk, "ref": ref})
+    return found[0][0] if found else None
 
 
 def _slug(workspace: Workspace, *, ref: str, id: UUID) -> str:
@@ -43,5 +57,5 @@ def end_user_scope(workspace: Workspace, *, ref: str | None) -> UUID:
     if ref is None:
         return workspace.id
     with workspace_scope(workspace):
-        known = workspace.end_users.filter(ref=ref).values_list("id", flat=True).first()
-    return known or new_id()
+        known = workspace.end_users.filter(ref=ref, erased_at=None).values_list("id", flat=True)
+        return known.first() or new_id()

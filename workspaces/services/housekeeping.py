@@ -5,8 +5,8 @@ from datetime import timedelta
 from holamem.clock import now
 from holamem.database.scope import system_scope
 from workspaces.bodies import delete_bodies
-from workspaces.models.log import IdempotencyRecord
 from workspaces.models.trees import RetiredBody, SourceLeaf, SummaryNode
+from workspaces.services.idempotency import remove_old_answers
 
 IDEMPOTENCY_HOURS = 24
 BATCH = 500
@@ -14,10 +14,8 @@ BATCH = 500
 
 def remove_expired() -> int:
     """Returns the number of files removed. The row goes after its file, so a crash repeats it."""
+    remove_old_answers(before=now() - timedelta(hours=IDEMPOTENCY_HOURS))
     with system_scope():
-        IdempotencyRecord.objects.filter(
-            created_at__lt=now() - timedelta(hours=IDEMPOTENCY_HOURS)
-        ).delete()
         expired = list(RetiredBody.objects.filter(expires_at__lt=now())[:BATCH])
         paths = [row.path for row in expired]
         live = _paths_in_use(paths)

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser
 
 from holamem.clock import now
-from holamem.database.prepared import fetch_dicts
+from holamem.database.one_trip import read_system_step
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.errors import HolamemError, NotFound, PermissionDenied
 from workspaces.models.tenancy import ApiKey, Audit, Membership, Tenant, Workspace
@@ -99,10 +99,9 @@ def admit_key(token: str, *, workspace_slug: str | None) -> Admitted:
     Raises AuthenticationFailed; a workspace that is absent or not theirs is None alike.
     """
     prefix, secret = _split_token(token)
-    with system_scope():
-        rows = fetch_dicts(_ADMIT, {"prefix": prefix, "slug": workspace_slug})
-        key = _checked_key(_key_of(rows[0]) if rows else None, secret=secret)
-        _note_use(key)
+    rows = read_system_step(statement=_ADMIT, values={"prefix": prefix, "slug": workspace_slug})
+    key = _checked_key(_key_of(rows[0]) if rows else None, secret=secret)
+    _note_use(key)
     principal = Principal(
         label=f"key:{key.name}",
         tenant_id=key.tenant_id,
@@ -170,7 +169,8 @@ def _checked_key(key: ApiKey | None, *, secret: str) -> ApiKey:
 def _note_use(key: ApiKey) -> None:
     moment = now()
     if key.last_used_at is None or moment - key.last_used_at > LAST_USED_RESOLUTION:
-        ApiKey.objects.filter(id=key.id).update(last_used_at=moment)
+        with system_scope():
+            ApiKey.objects.filter(id=key.id).update(last_used_at=moment)
 
 
 def principal_for_user(user: AbstractBaseUser, *, tenant: Tenant) -> Principal:

@@ -65,6 +65,8 @@ def _event_counts(workspace: Workspace) -> dict[str, int]:
 
 
 def _job_counts(jobs: QuerySet[Job]) -> dict[str, Any]:
+    """Without messages to webhooks, whose receivers may be away for days."""
+    jobs = jobs.exclude(topic=Job.Topic.WEBHOOK_DELIVER)
     pending = Q(state__in=PENDING)
     by_topic = {
         name: Count("id", filter=pending & Q(topic__in=topics))

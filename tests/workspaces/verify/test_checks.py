@@ -255,6 +255,11 @@ DAMAGES = [
         "UPDATE workspaces_event SET payload_text = 'hm_0123456789_' || repeat('a', 64)"
         f" WHERE id = {PROCESSED}",
     ),
+    (
+        "S8",
+        "INSERT INTO workspaces_enduser (id, workspace_id, ref, slug, name, metadata, created_at,"
+        " erased_at) VALUES (gen_random_uuid(), %(workspace)s, 'ana', 'ana', '', '{}', now(), now())",
+    ),
 ]
 
 

@@ -19,6 +19,8 @@ class ErasedMemory:
     summary_ids: Sequence[UUID]
     texts: Sequence[str] = ()
     terms: Sequence[str] = ()
+    # All of the scope goes, so that every word in it is erased.
+    is_whole_scope: bool = False
 
 
 # Returns how many rows lost words. May run more than once for the same memory.

@@ -32,8 +32,14 @@ from workspaces.services.erasure.files import (
     texts_of,
 )
 from workspaces.services.erasure.request import EVERYWHERE
-from workspaces.services.erasure.subjects import forget_names, remove_folders, unlink
+from workspaces.services.erasure.subjects import (
+    forget_names,
+    remove_folders,
+    subjects_of,
+    unlink,
+)
 from workspaces.services.erasure.taking import lock_family, take_out
+from workspaces.services.erasure.users import forget_folder, remove_all_files, take_all
 from workspaces.services.jobs import ClaimedJob, require_lease
 from workspaces.services.topology import request_seal
 
@@ -63,6 +69,10 @@ def _take_up(workspace: Workspace, *, job: ClaimedJob) -> Erasure | None:
 def _take_late_ones(workspace: Workspace, *, job: ClaimedJob, erasure: Erasure) -> None:
     """Leaves with the text that were committed beside the request, in trees it did not hold."""
     with workspace_scope(workspace, [job.scope_id]):
+        if erasure.is_whole_scope:
+            take_all(workspace, erasure=erasure)
+            require_lease(job)
+            return
         leaves = lock_family(
             workspace,
             family=lambda: family_of(
@@ -84,6 +94,8 @@ def _remove(workspace: Workspace, *, job: ClaimedJob, erasure: Erasure) -> list[
     traces = clean_traces(workspace, memory=_memory(workspace, erasure=erasure))
     faults.point("erase.after_traces")
     remove_files(workspace, erasure=erasure)
+    if erasure.is_whole_scope:
+        remove_all_files(workspace, scope_id=erasure.scope_id)
     if job.payload.get(EVERYWHERE):
         remove_everywhere(workspace, erasure=erasure)
     faults.point("erase.after_files")
@@ -99,6 +111,7 @@ def _memory(workspace: Workspace, *, erasure: Erasure) -> ErasedMemory:
         leaf_ids=leaf_ids,
         summary_ids=summary_ids_of(erasure),
         texts=texts_of(workspace, leaf_ids=leaf_ids, scope_id=erasure.scope_id),
+        is_whole_scope=erasure.is_whole_scope,
     )
 
 
@@ -112,7 +125,9 @@ def _finish(
             workspace.trees.select_for_update().filter(id__in=tree_ids_of(erasure)).order_by("id")
         )
         links, named = unlink(workspace, leaf_ids=leaf_ids)
-        forgotten = forget_names(workspace, entity_ids=named)
+        if erasure.is_whole_scope:
+            named |= subjects_of(workspace, scope_id=erasure.scope_id)
+        forgotten = forget_names(workspace, entity_ids=named, is_gone=erasure.is_whole_scope)
         require_lease(job)
         _clear_what_is_left(workspace, erasure=erasure)
         counts = Counter(erasure.counts) + Counter(links=links, entities=forgotten.count, **traces)
@@ -123,6 +138,8 @@ def _finish(
         workspace.trees.filter(id__in=[tree.id for tree in trees]).update(mirrored_state="")
         for tree in trees:
             request_seal(workspace, tree=tree)
+        if erasure.is_whole_scope:
+            forgotten.folders.extend(forget_folder(workspace, scope_id=erasure.scope_id))
         faults.point("erase.before_commit")
     return forgotten.folders
 

@@ -26,6 +26,7 @@ from workspaces.services.erasure.redaction import (
 from workspaces.services.erasure.request import queue_erasure
 from workspaces.services.erasure.taking import lock_family, take_out
 from workspaces.services.erasure.texts import Statement, bury
+from workspaces.services.erasure.users import forget_person, take_all
 
 
 def replay_erasures(workspace: Workspace, *, only_open: bool = False) -> int:
@@ -65,6 +66,8 @@ def _entries(workspace: Workspace) -> Iterator[dict[str, Any]]:
 def _replay(workspace: Workspace, *, entry: dict[str, Any]) -> bool:
     with workspace_scope(workspace, [UUID(entry["scope"])]):
         erasure = _stored(workspace, entry=entry)
+        if erasure.is_whole_scope:
+            return _replay_user(workspace, erasure=erasure, entry=entry)
         leaf_ids = [UUID(leaf["leaf_id"]) for leaf in entry["tombstones"]["leaves"]]
         leaves = lock_family(
             workspace,
@@ -84,6 +87,18 @@ def _replay(workspace: Workspace, *, entry: dict[str, Any]) -> bool:
     return bool(leaves) or had_words
 
 
+def _replay_user(workspace: Workspace, *, erasure: Erasure, entry: dict[str, Any]) -> bool:
+    """The person as a whole, with what the entry does not know of and the dump has."""
+    user = workspace.end_users.select_for_update().filter(id=erasure.scope_id).first()
+    bury(workspace, erasure=erasure, statements=map(_statement, entry["texts"]))
+    had_words = workspace.events.exclude(payload_text="").exists()
+    had_leaves = take_all(workspace, erasure=erasure)
+    if user is not None:
+        forget_person(workspace, user=user)
+    queue_erasure(workspace, erasure=erasure, everywhere=True)
+    return bool(had_leaves) or had_words
+
+
 def _stored(workspace: Workspace, *, entry: dict[str, Any]) -> Erasure:
     """The erasure, made again where the dump is older; not complete before its job has run."""
     erasure, _ = workspace.erasures.update_or_create(
@@ -92,6 +107,7 @@ def _stored(workspace: Workspace, *, entry: dict[str, Any]) -> Erasure:
         create_defaults={
             "workspace": workspace,
             "scope_id": UUID(entry["scope"]),
+            "target_kind": entry["target"]["kind"],
             "target_id": UUID(entry["target"]["id"]),
             "only_this": entry["only_this"],
             "requested_by": entry["requested_by"],

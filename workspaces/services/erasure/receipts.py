@@ -17,14 +17,17 @@ Scopes = Sequence[UUID] | str | None
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Counts of what goes; `retrievals`, `links` and `entities` are known when it is complete.
+    """Counts of what goes; `leaf_id` is None for a whole end user.
+
+    `retrievals`, `links` and `entities` are known when it is complete.
 
     `bodies` are texts on disk, each with its copies; `entries` are rows of the search index;
     `retrievals` are questions and gaps that quoted the text.
     """
 
     erasure_id: UUID
-    leaf_id: UUID
+    kind: str
+    leaf_id: UUID | None
     status: str
     only_this: bool
     reason: str
@@ -46,7 +49,8 @@ def receipt_of(erasure: Erasure) -> Receipt:
     counts = erasure.counts
     return Receipt(
         erasure_id=erasure.id,
-        leaf_id=erasure.target_id,
+        kind=erasure.target_kind,
+        leaf_id=None if erasure.is_whole_scope else erasure.target_id,
         status=erasure.status,
         only_this=erasure.only_this,
         reason=erasure.reason,

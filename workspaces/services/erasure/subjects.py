@@ -47,15 +47,25 @@ def unlink(workspace: Workspace, *, leaf_ids: Sequence[UUID]) -> tuple[int, set[
     return removed, named
 
 
-def forget_names(workspace: Workspace, *, entity_ids: Iterable[UUID]) -> Forgotten:
-    """Those of the entities that nothing speaks of any more; inside the caller's step."""
+def subjects_of(workspace: Workspace, *, scope_id: UUID) -> set[UUID]:
+    """Inside the caller's step."""
+    return set(workspace.entities.filter(scope_id=scope_id).values_list("id", flat=True))
+
+
+def forget_names(
+    workspace: Workspace, *, entity_ids: Iterable[UUID], is_gone: bool = False
+) -> Forgotten:
+    """Those of the entities that nothing speaks of any more; inside the caller's step.
+
+    `is_gone`: the whole memory that they belong to is, whatever still refers to them.
+    """
     count, folders = 0, []
     for entity_id in sorted(entity_ids):
         trees = workspace.trees.select_for_update().filter(entity=entity_id)
         held = list(trees.order_by("id"))
         rows = workspace.entities.select_for_update().filter(id=entity_id, is_system=False)
         entity = rows.first()
-        if entity is not None and not _is_spoken_of(workspace, entity=entity):
+        if entity is not None and (is_gone or not _is_spoken_of(workspace, entity=entity)):
             folders += [_forget_tree(workspace, tree=tree, entity=entity) for tree in held]
             _forget_entity(workspace, entity=entity)
             count += 1

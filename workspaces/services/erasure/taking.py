@@ -79,7 +79,13 @@ def take_out(workspace: Workspace, *, erasure: Erasure, leaves: Sequence[SourceL
     _clear_rows(workspace, leaves=leaves, covers=covers)
     _recount(workspace, leaves=leaves)
     chunks, events = clear_log(workspace, erasure=erasure, leaves=leaves)
-    memory = ErasedMemory(erasure.scope_id, [leaf.id for leaf in leaves], nodes, terms=spoken)
+    memory = ErasedMemory(
+        erasure.scope_id,
+        [leaf.id for leaf in leaves],
+        nodes,
+        terms=spoken,
+        is_whole_scope=erasure.is_whole_scope,
+    )
     traces = clean_at_once(workspace, memory=memory)
     _note(
         workspace,
