@@ -10,6 +10,7 @@ from workspaces.admin import (
     search,
     tenancy,
     trees,
+    webhooks,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "search",
     "tenancy",
     "trees",
+    "webhooks",
 ]

@@ -12,7 +12,15 @@ from django.utils.translation import ngettext
 
 from holamem.errors import InvalidInput
 from workspaces.admin.base import AnyModelForm, ReadOnlyAdmin, TenantAdmin
-from workspaces.models.tenancy import ApiKey, Audit, EndUser, Membership, Tenant, Workspace
+from workspaces.models.tenancy import (
+    ApiKey,
+    Audit,
+    EndUser,
+    Invitation,
+    Membership,
+    Tenant,
+    Workspace,
+)
 from workspaces.services.api_keys import issue_key, revoke_key
 from workspaces.services.tenants import validate_settings
 
@@ -39,6 +47,16 @@ class MembershipPage(TenantAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return bool(request.user.is_superuser)
+
+
+@admin.register(Invitation)
+class InvitationPage(ReadOnlyAdmin):
+    tenant_path = "tenant"
+    exclude = ("token_sha256",)
+    list_display = ("tenant", "role", "invited_by", "expires_at", "accepted_by", "revoked_at")
+    list_filter = ("role", "accepted_at", "revoked_at")
+    search_fields = ("invited_by", "accepted_by", "tenant__slug")
+    list_select_related = ("tenant",)
 
 
 class WorkspaceForm(AnyModelForm):

@@ -36,6 +36,7 @@ from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.models.trees import SummaryNode
 from workspaces.services import indexing
 from workspaces.services.intake import receive_events
+from workspaces.services.jobs import add_job
 from workspaces.services.results import EventResult
 from workspaces.services.tenants import create_workspace
 from workspaces.services.worker import run_job
@@ -321,6 +322,7 @@ def test_a_vector_that_is_being_made_does_not_bring_it_back(
     assert leaf_id is not None
     with workspace_scope(workspace):  # as when the model was out while it was written
         workspace.vector_entries.filter(node_id=leaf_id).delete()
+        add_job(workspace, topic=Job.Topic.NODE_CREATED, target_id=leaf_id, scope_id=workspace.id)
     started: list[threading.Thread] = []
     original = indexing.vector_statement
 
