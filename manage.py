@@ -10,12 +10,15 @@ WITHOUT_DATABASE = {
     "compilemessages", "collectstatic", "findstatic", "spectacular", "diffsettings", "mypy",
 }  # fmt: skip
 
+# These work on what they find, for as long as they run.
+LASTING = {"qcluster", "runner"}
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holamem.settings")
     if not WITHOUT_DATABASE.intersection(sys.argv[1:2] or ["help"]):
         use_a_database()
-    if sys.argv[1:2] == ["qcluster"]:
+    if LASTING.intersection(sys.argv[1:2]):
         check_schema()
     from django.core.management import execute_from_command_line
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One image, four roles: web, worker, migrate, and manage <command> for everything else.
+# One image, five roles: web, worker, runner, migrate, and manage <command> for everything else.
 set -eu
 
 role="${1:-web}"
@@ -23,6 +23,10 @@ case "$role" in
         export HOLAMEM_PROCESS=worker
         exec python manage.py qcluster "$@"
         ;;
+    runner)
+        export HOLAMEM_PROCESS=runner
+        exec python manage.py runner "$@"
+        ;;
     migrate)
         exec python manage.py migrate --noinput "$@"
         ;;
@@ -30,7 +34,7 @@ case "$role" in
         exec python manage.py "$@"
         ;;
     *)
-        echo "Unknown role '$role'; use web, worker, migrate or manage." >&2
+        echo "Unknown role '$role'; use web, worker, runner, migrate or manage." >&2
         exit 64
         ;;
 esac

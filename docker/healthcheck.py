@@ -27,17 +27,32 @@ def web_is_ready() -> bool:
 
 def worker_is_running(processes: Path = Path("/proc")) -> bool:
     """Late work turns /readyz of the web container red; here only a dead cluster is noticed."""
-    return sum(map(_belongs_to_the_cluster, processes.glob("[0-9]*"))) >= WORKER_PROCESSES
+    return _count("qcluster", processes) >= WORKER_PROCESSES
 
 
-def _belongs_to_the_cluster(process: Path) -> bool:
+def runner_is_running(processes: Path = Path("/proc")) -> bool:
+    """One that hangs loses its runs to others by their leases; here only a dead one is noticed."""
+    return _count("runner", processes) >= 1
+
+
+def _count(command: str, processes: Path) -> int:
+    """Processes with this word among their arguments; the shell of the health check has none."""
+    return sum(_has_argument(process, command) for process in processes.glob("[0-9]*"))
+
+
+def _has_argument(process: Path, word: str) -> bool:
     try:
-        return b"\0qcluster\0" in (process / "cmdline").read_bytes()
+        arguments = (process / "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+    return b"manage.py" in arguments and word.encode() in arguments
 
 
-CHECKS: dict[str, Callable[[], bool]] = {"web": web_is_ready, "worker": worker_is_running}
+CHECKS: dict[str, Callable[[], bool]] = {
+    "web": web_is_ready,
+    "worker": worker_is_running,
+    "runner": runner_is_running,
+}
 
 if __name__ == "__main__":
     sys.exit(0 if CHECKS[sys.argv[1]]() else 1)

@@ -2,7 +2,7 @@
 
 Our views and middleware are synchronous. Django's own ASGI handler moves between threads for
 every middleware, which cost half of a short request; running its WSGI handler in a pool of
-threads crosses once. Streams that must be asynchronous are routed before it.
+threads crosses once. A view whose answer is a stream hands it over to the event loop.
 """
 
 import gc
@@ -19,6 +19,7 @@ from django.conf import settings  # noqa: E402 - settings exist once Django is s
 from holamem.database.schema import refuse_unservable_schema  # noqa: E402 - as above
 from holamem.environment import get_environment  # noqa: E402 - as above
 from holamem.http.body_limit import Application, BodyLimit  # noqa: E402 - as above
+from holamem.http.handover import Handover  # noqa: E402 - as above
 from holamem.http.threads import Threads  # noqa: E402 - as above
 
 # The two packages describe the same protocols with types of their own.
@@ -26,7 +27,12 @@ threaded = cast(
     Application,
     Threads(cast(Any, django_application), workers=get_environment().web_threads),
 )
-application = BodyLimit(threaded, max_bytes=settings.MAX_BODY_BYTES)
+# An archive that is sent as a form has some bytes more around it.
+application = BodyLimit(
+    Handover(threaded),
+    max_bytes=settings.MAX_BODY_BYTES,
+    max_archive_bytes=get_environment().import_max_bytes + 64 * 1024,
+)
 
 refuse_unservable_schema()
 

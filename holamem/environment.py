@@ -1,5 +1,6 @@
 """Typed settings from the environment: every variable that an operator may set, in one place."""
 
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -19,13 +20,15 @@ class Environment(BaseSettings):
 
     data_dir: Path = PROJECT_DIR / ".holamem"
     database_url: str = ""
+    # For LISTEN, where a transaction pooler is in between; empty: `database_url`.
+    direct_database_url: str = ""
     port: int = Field(default=8000, ge=1, le=65535)
     production: bool = False
     debug: bool = False
     secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
     allowed_hosts: str = "localhost,127.0.0.1,[::1]"
     https: bool = False
-    process: Literal["command", "web", "worker"] = "command"
+    process: Literal["command", "web", "worker", "runner"] = "command"
     web_threads: int = Field(default=32, ge=1, le=256)
     workers: int = Field(default=2, ge=1, le=64)
     prepared_statements: bool = True
@@ -33,6 +36,10 @@ class Environment(BaseSettings):
     connector_roots: str = ""
     # Hosts, or host:port, of webhooks that may be private, separated by commas.
     webhook_private_hosts: str = ""
+    # Describes the deployment's own tools, see agents/tools/outside.py; empty: there are none.
+    tools_file: str = ""
+    # Of an archive of a workspace that is sent to be imported.
+    import_max_bytes: int = Field(default=256 * 1024**2, ge=1024, le=4 * 1024**3 - 1)
     fault: str = ""  # a crash point for tests, see holamem/faults.py
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -41,6 +48,9 @@ class Environment(BaseSettings):
     embedding_threads: int = Field(default=1, ge=1, le=64)
     chat_model: str = ""
     chat_deadline_seconds: float = Field(default=60, gt=0, le=600)
+    # US dollars for a million tokens of a prompt, and of an answer; unset: the cost is unknown.
+    chat_price_in: Decimal | None = Field(default=None, ge=0, le=100_000)
+    chat_price_out: Decimal | None = Field(default=None, ge=0, le=100_000)
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
 
@@ -52,7 +62,9 @@ class Environment(BaseSettings):
             self.secret_key = SecretStr(path.read_text().strip())
         return self
 
-    @field_validator("openai_api_key", "openai_base_url", mode="before")
+    @field_validator(
+        "openai_api_key", "openai_base_url", "chat_price_in", "chat_price_out", mode="before"
+    )
     @classmethod
     def empty_is_unset(cls, value: object) -> object:
         return value or None

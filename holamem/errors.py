@@ -32,6 +32,12 @@ class Conflict(HolamemError):
     code = "conflict"
 
 
+class Gone(HolamemError):
+    """It was there, and its time has passed."""
+
+    code = "gone"
+
+
 class InvalidInput(HolamemError):
     code = "invalid"
 

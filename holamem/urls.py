@@ -21,9 +21,11 @@ urlpatterns = [
     path("api/v1/docs", DocsView.as_view(), name="api-docs"),
     path("api/v1/", include("workspaces.api.urls")),
     path("api/v1/", include("retrieval.api.urls")),
+    path("api/v1/", include("agents.api.urls")),
     re_path(r"^api(?:/.*)?$", problems.api_not_found),
     re_path(r"^mcp/?$", McpView.as_view(), name="mcp"),
     path("admin/", admin.site.urls),
     path("", include("workspaces.dashboard.urls")),
     path("", include("retrieval.dashboard.urls")),
+    path("", include("agents.dashboard.urls")),
 ]

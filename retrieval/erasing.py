@@ -69,7 +69,7 @@ def _clean(
     spoken: Iterable[str],
     asked: QuerySet[RetrievalLog],
 ) -> int:
-    words = _lost(workspace, memory=memory, spoken=spoken)
+    words = lost_terms(workspace, memory=memory, spoken=spoken)
     logs = _logs(workspace, rows=asked, memory=memory, words=words)
     gaps = _gaps(workspace, memory=memory, words=words)
     beside = {UUID(gap_id) for log in logs for gap_id in log.gap_ids} - set(gaps)
@@ -80,7 +80,9 @@ def _clean(
     return len(logs) + len(gaps)
 
 
-def _lost(workspace: Workspace, *, memory: ErasedMemory, spoken: Iterable[str]) -> frozenset[str]:
+def lost_terms(
+    workspace: Workspace, *, memory: ErasedMemory, spoken: Iterable[str]
+) -> frozenset[str]:
     """The erased terms that no entry of the scope, or of the shared one, has left."""
     asked = sorted({term for term in spoken if _is_long(term)})[:MAX_TERMS]
     if not asked:

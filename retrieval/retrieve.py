@@ -1,17 +1,21 @@
 """memory_retrieve: from a question to what is known, what supports it, and what is missing."""
 
+from uuid import UUID
+
 from holamem.ids import new_id
+from holamem.providers.base import ChatModel
 from retrieval.answer import RetrieveAnswer, Searched, Used
 from retrieval.definitions import RetrieveRequest
 from retrieval.explain import explain
 from retrieval.investigate import Findings, anchor_of, investigate
 from retrieval.stages.log import Record, write_log
-from retrieval.stages.model_pack import pack_with_model
+from retrieval.stages.model_pack import Packed, pack_with_model
 from retrieval.stages.pack import build_pack
 from retrieval.stages.prompt import render_prompt
 from retrieval.trace import Trace
-from retrieval.types import Scopes
+from retrieval.types import Anchor, Scopes
 from workspaces.models.tenancy import Workspace
+from workspaces.services.model_calls import chat_model_of
 
 
 def retrieve(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) -> RetrieveAnswer:
@@ -26,13 +30,8 @@ def retrieve(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) 
     anchor = anchor_of(workspace, request)
     found = investigate(workspace, scopes=scopes, request=request, anchor=anchor, trace=trace)
     with trace.stage("pack"):
-        pack = build_pack(
-            found.evidence,
-            judgement=found.judgement,
-            is_broad=found.intent.is_broad,
-            anchor=anchor,
-        )
-        packed = pack_with_model(pack, found=found, request=request, anchor=anchor)
+        model = chat_model_of(workspace, scope_id=_payer(workspace, scopes))
+        packed = _packed(found, model=model, request=request, anchor=anchor)
     record = Record(
         retrieval_id=retrieval_id,
         request=request,
@@ -62,6 +61,26 @@ def retrieve(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) 
         degraded=record.degraded,
         explanation=explain(found, trace=trace) if request.explain else None,
     )
+
+
+def _packed(
+    found: Findings, *, model: ChatModel | None, request: RetrieveRequest, anchor: Anchor
+) -> Packed:
+    pack = build_pack(
+        found.evidence,
+        judgement=found.judgement,
+        is_broad=found.intent.is_broad,
+        anchor=anchor,
+    )
+    return pack_with_model(pack, model=model, found=found, request=request, anchor=anchor)
+
+
+def _payer(workspace: Workspace, scopes: Scopes) -> UUID:
+    """The end user whose memory is read with the shared one; else what the call took is nobody's."""
+    if scopes is None or isinstance(scopes, str):
+        return workspace.pk
+    private = [scope for scope in scopes if scope != workspace.pk]
+    return private[0] if len(private) == 1 else workspace.pk
 
 
 def _used(found: Findings, *, by_model: bool) -> Used:

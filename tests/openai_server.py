@@ -33,12 +33,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`pace`: `at_once`, `trickle` (byte by byte) or `hang` (nothing until the server stops)."""
+    """`pace`: `at_once`, `trickle` (byte by byte) or `hang` (nothing until the server stops).
+
+    `frames` are sent one by one in place of the body, without a length, and then the server hangs
+    up: a text is sent, a number is a pause in seconds, an event is waited for.
+    """
 
     body: str
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     pace: str = "at_once"
+    frames: tuple[str | float | Event, ...] | None = None
 
 
 Behaviour = Callable[[Request], Reply]
@@ -253,6 +258,11 @@ class OpenAIServer:
             return failure(500, "nothing is scripted")
         return self._script.pop(0) if len(self._script) > 1 else self._script[0]
 
+    def wait_for(self, event: Event) -> None:
+        """Until the event is set or the server stops."""
+        while not event.wait(0.02) and not self._stopped.is_set():
+            pass
+
     def wait_stopped(self, seconds: float | None = None) -> bool:
         return self._stopped.wait(seconds)
 
@@ -300,6 +310,9 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 server.wait_stopped()
                 self.close_connection = True
                 return
+            if reply.frames is not None:
+                _send_frames(self, reply, reply.frames, server)
+                return
             data = reply.body.encode()
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **reply.headers}.items():
@@ -309,12 +322,38 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             if reply.pace == "at_once":
                 self.wfile.write(data)
                 return
-            for byte in data:
-                self.wfile.write(bytes([byte]))
-                if server.wait_stopped(TRICKLE_SECONDS):
-                    return
+            _trickle(self, data, server)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: the test output is for failures."""
 
     return Handler
+
+
+def _trickle(handler: BaseHTTPRequestHandler, data: bytes, server: OpenAIServer) -> None:
+    for byte in data:
+        handler.wfile.write(bytes([byte]))
+        if server.wait_stopped(TRICKLE_SECONDS):
+            return
+
+
+def _send_frames(
+    handler: BaseHTTPRequestHandler,
+    reply: Reply,
+    frames: tuple[str | float | Event, ...],
+    server: OpenAIServer,
+) -> None:
+    handler.close_connection = True
+    handler.send_response(reply.status)
+    for name, value in {"Content-Type": "text/event-stream", **reply.headers}.items():
+        handler.send_header(name, value)
+    handler.send_header("Connection", "close")
+    handler.end_headers()
+    for frame in frames:
+        if isinstance(frame, str):
+            handler.wfile.write(frame.encode())
+            handler.wfile.flush()
+        elif isinstance(frame, Event):
+            server.wait_for(frame)
+        elif server.wait_stopped(frame):
+            return

@@ -9,8 +9,10 @@ class WorkspacesConfig(AppConfig):
         from workspaces.services import idempotency_erasing
         from workspaces.services.corrections import undo
         from workspaces.services.entities import undo as entity_undo
+        from workspaces.services.transfer import transfers
 
         topics.register()
         idempotency_erasing.register()
+        transfers.register_erasing()
         undo.register()
         entity_undo.register()

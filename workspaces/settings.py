@@ -1,5 +1,6 @@
 """What a workspace may set, with safe ranges."""
 
+from decimal import Decimal
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -32,3 +33,18 @@ class WorkspaceSettings(BaseModel):
     @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone)
+
+
+class TenantQuotas(BaseModel):
+    """What all workspaces of a tenant may hold and use together; unset: no limit.
+
+    `leaves` are active ones. `bytes` are those of the bodies of leaves and summaries that are
+    kept. A day is a day in UTC; `cost_per_day` is in US dollars.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    leaves: int | None = Field(default=None, ge=0, le=10**12)
+    bytes: int | None = Field(default=None, ge=0, le=10**15)
+    tokens_per_day: int | None = Field(default=None, ge=0, le=10**12)
+    cost_per_day: Decimal | None = Field(default=None, ge=0, le=10**9, decimal_places=6)

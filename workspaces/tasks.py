@@ -11,6 +11,7 @@ from uuid import UUID
 
 from workspaces.services import housekeeping, jobs, retention, vector_indexes, worker
 from workspaces.services.integrations import schedule
+from workspaces.services.transfer import transfers
 from workspaces.services.webhooks import schedule as webhooks
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ def sweep() -> int:
         webhooks.remove_old_deliveries()
         retention.remove_old_texts()
         housekeeping.remove_expired()
+        transfers.sweep_transfers()
         vector_indexes.maintain_vector_indexes()
     return woken
 

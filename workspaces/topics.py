@@ -1,5 +1,7 @@
 """The job topics that this app handles."""
 
+from functools import partial
+
 from workspaces.models.jobs import Job
 from workspaces.services.corrections.rejudge import rejudge_fallback
 from workspaces.services.entities.merge_run import run_merge
@@ -11,7 +13,9 @@ from workspaces.services.jobs import register_batch_handler, register_handler
 from workspaces.services.processing import process_event, process_events
 from workspaces.services.rebuild.trees import reindex_tree
 from workspaces.services.sealing import seal_tree
+from workspaces.services.transfer.transfers import run_export, run_import
 from workspaces.services.webhooks.delivering import deliver
+from workspaces.verify.run import broken_codes
 
 # A turn of one workspace: long enough to fill the embedder's batch, short for those who wait.
 EVENTS_TOGETHER = 32
@@ -30,5 +34,7 @@ def register() -> None:
     register_handler(Job.Topic.ENTITY_MERGE, run_merge)
     register_handler(Job.Topic.ERASE, complete_erasure)
     register_handler(Job.Topic.WEBHOOK_DELIVER, deliver)
+    register_handler(Job.Topic.WORKSPACE_EXPORT, run_export)
+    register_handler(Job.Topic.WORKSPACE_IMPORT, partial(run_import, verify=broken_codes))
     register_batch_handler(Job.Topic.EVENT_RECEIVED, process_events, size=EVENTS_TOGETHER)
     register_batch_handler(Job.Topic.NODE_CREATED, index_nodes, size=NODES_TOGETHER)

@@ -15,9 +15,9 @@ ERASER_ROLE = "holamem_eraser"
 ROLES = (OWNER_ROLE, APP_ROLE, SYSTEM_ROLE, ERASER_ROLE)
 LOGIN_ROLE = "holamem"  # of the embedded server; an external one may use any name
 TENANT_APPS = ("workspaces", "retrieval", "agents")
-# Rows that are derived from nodes and replaced with them.
-APPEND_ONLY_TABLES = ("workspaces_audit",)
-SEARCH_TABLES = ("workspaces_vectorentry", "workspaces_lexemeentry")
+APPEND_ONLY_TABLES = ("workspaces_audit", "agents_runevent", "agents_historyentry")
+# Rows that are derived from nodes and messages, and go with them.
+SEARCH_TABLES = ("workspaces_vectorentry", "workspaces_lexemeentry", "agents_messageentry")
 # Without it row-level security keeps `@@` out of the GIN index (18 ms becomes 134 ms).
 LEAKPROOF_MATCH = "ALTER FUNCTION ts_match_vq(tsvector, tsquery) LEAKPROOF"
 READ_WRITE = "SELECT, INSERT, UPDATE, DELETE"

@@ -4,6 +4,7 @@ Django spools a whole body to disk before a view runs; a chunked body has no len
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -17,14 +18,22 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 # A client that is still sending does not read: drain this much so that it sees the answer.
 DRAINED_BYTES = 32 * 1024 * 1024
 LIMITED_PATHS = (f"{API_PREFIX}/", MCP_PATH)
+ARCHIVE_PATH = re.compile(rf"{API_PREFIX}/workspaces/[^/]+/import")
 
 
 class BodyLimit:
-    """ASGI wrapper for the API's routes; the pages' own uploads are not its business."""
+    """ASGI wrapper for the API's routes; the pages' own uploads are not its business.
 
-    def __init__(self, application: Application, *, max_bytes: int) -> None:
+    An archive may have `max_archive_bytes`, if its length is declared: its view reads it as it
+    comes, once the key was looked at.
+    """
+
+    def __init__(
+        self, application: Application, *, max_bytes: int, max_archive_bytes: int | None = None
+    ) -> None:
         self.application = application
         self.max_bytes = max_bytes
+        self.max_archive_bytes = max_archive_bytes or max_bytes
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith(LIMITED_PATHS):
@@ -33,11 +42,14 @@ class BodyLimit:
         declared = declared_bytes(scope)
         if declared is None and _is_chunked(scope):
             await self._buffered(scope, receive, send)
-        elif (declared or 0) > self.max_bytes:
+        elif (declared or 0) > self._limit_of(scope["path"]):
             await _drain(receive, already=0)
             await _refuse(scope, send)
         else:
             await self.application(scope, receive, send)
+
+    def _limit_of(self, path: str) -> int:
+        return self.max_archive_bytes if ARCHIVE_PATH.fullmatch(path) else self.max_bytes
 
     async def _buffered(
         self, scope: MutableMapping[str, Any], receive: Receive, send: Send

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ FUTURE = timedelta(hours=24)  # clocks of callers may be wrong, but not by more
 RFC_3339 = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
 )
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 DIGITS = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 # Direction overrides make a name look like another one.
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -123,6 +124,20 @@ class StrictIntegerField(serializers.IntegerField):
         if isinstance(data, bool) or not isinstance(data, int):
             self.fail("invalid_type")
         return int(data)
+
+
+class StrictNumberField(serializers.FloatField):
+    """A finite JSON number between bounds; not "5" or true."""
+
+    default_error_messages = {"invalid_type": "A number is expected."}
+
+    def __init__(self, *, min_value: float, max_value: float, **kwargs: Any) -> None:
+        super().__init__(min_value=min_value, max_value=max_value, **kwargs)
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid_type")
+        return float(data)
 
 
 class QueryIntegerField(StrictIntegerField):
@@ -238,6 +253,26 @@ class AwareDateTimeField(serializers.DateTimeField):
         except (ValueError, OverflowError):
             self.fail("invalid_type")
         return moment
+
+
+class DayField(serializers.DateField):
+    """A day from 1970 on."""
+
+    default_error_messages = {
+        "invalid": "A day is expected, such as 2026-05-20.",
+        "too_early": "The day is before 1970.",
+    }
+
+    def to_internal_value(self, value: Any) -> date:
+        if not isinstance(value, str) or DAY.fullmatch(value) is None:
+            self.fail("invalid")
+        try:
+            day = date.fromisoformat(value)
+        except ValueError:
+            self.fail("invalid")
+        if day < EARLIEST.date():
+            self.fail("too_early")
+        return day
 
 
 def choices(values: Iterable[str]) -> list[tuple[str, str]]:

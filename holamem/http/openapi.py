@@ -25,6 +25,7 @@ REASONS = {
     403: "The key lacks the permission for this, or its tenant is suspended.",
     404: "Absent, or not this key's; the two are never told apart.",
     409: "In conflict with the present state, or the first request is still running.",
+    410: "It has expired, and nothing can be done about it any more.",
     413: "The body, or the text of an event, is too large.",
     415: "The content type is not application/json.",
     422: "The Idempotency-Key was used with another body.",
@@ -80,18 +81,18 @@ def operation(
     operation_id: str,
     *,
     summary: str,
-    answers: Mapping[int, Any],
+    answers: Mapping[Any, Any],
     problems: Sequence[int] = (404,),
     takes_key: bool = True,
     **extra: Any,
 ) -> Callable[[Operation], Operation]:
     """`extend_schema` with the problem answers that every operation may give.
 
-    Writes also have those of the Idempotency-Key; `takes_key` is false for a question by POST.
+    `answers` are shapes by status, or by status and type of content. Writes also have those of
+    the Idempotency-Key; `takes_key` is false for a question by POST.
     """
     responses: dict[Any, Any] = {
-        status: OpenApiResponse(shape, description=_success(status))
-        for status, shape in answers.items()
+        key: OpenApiResponse(shape, description=_success(key)) for key, shape in answers.items()
     }
     tags = [operation_id.partition("_")[0]]
 
@@ -109,7 +110,8 @@ def operation(
     return described
 
 
-def _success(status: int) -> str:
+def _success(key: int | tuple[int, str]) -> str:
+    status = key if isinstance(key, int) else key[0]
     return {200: "OK", 201: "Created", 202: "Accepted", 204: "Done", 304: "Not modified"}[status]
 
 

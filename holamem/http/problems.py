@@ -34,6 +34,7 @@ TITLES = {
     405: "Method not allowed",
     406: "Not acceptable",
     409: "Conflict",
+    410: "Gone",
     413: "Content too large",
     415: "Unsupported media type",
     422: "Unprocessable content",
@@ -45,6 +46,7 @@ TITLES = {
 STATUS_OF_ERROR: dict[type[errors.HolamemError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.Gone: 410,
     errors.InvalidInput: 400,
     errors.LimitExceeded: 429,
     errors.PermissionDenied: 403,

@@ -53,7 +53,7 @@ def call_with_retries(
         try:
             return _call_once(call, deadline, reply_bytes)
         except ProviderError as error:
-            wait = _wait_seconds(error, attempt)
+            wait = wait_seconds(error, attempt)
             affordable = wait < min(MAX_PAUSE_SECONDS, deadline.remaining_seconds())
             if not error.retryable or attempt == MAX_ATTEMPTS or not affordable:
                 raise
@@ -66,20 +66,20 @@ def _call_once(
 ) -> Result:
     left = deadline.remaining_seconds()
     if left <= 0:
-        raise _timed_out()
+        raise timed_out()
     timeout = httpx2.Timeout(left, connect=min(CONNECT_SECONDS, left))
-    with call_budget(deadline, reply_bytes=reply_bytes) as budget, _translated_errors(budget):
+    with call_budget(deadline, reply_bytes=reply_bytes) as budget, translated_errors(budget):
         return call(timeout)
 
 
-def _wait_seconds(error: ProviderError, attempt: int) -> float:
+def wait_seconds(error: ProviderError, attempt: int) -> float:
     if error.retry_after_seconds is not None:
         return error.retry_after_seconds
     return random.uniform(0, BACKOFF_SECONDS * 2**attempt)  # noqa: S311 - jitter, not a secret
 
 
 @contextmanager
-def _translated_errors(budget: CallBudget) -> Iterator[None]:
+def translated_errors(budget: CallBudget) -> Iterator[None]:
     """Raises `from None`: the client's errors can quote headers, and tracebacks reach the logs."""
     try:
         yield
@@ -88,13 +88,13 @@ def _translated_errors(budget: CallBudget) -> Iterator[None]:
     except (openai.APIConnectionError, httpx2.RequestError):
         raise _from_connection(budget) from None
     except openai.OpenAIError:
-        raise _unusable_reply("unreadable") from None
+        raise unusable_reply("unreadable") from None
     except (UnicodeError, TypeError):
         raise ProviderError(
             "The request to the model service could not be encoded.", detail={"kind": "unsendable"}
         ) from None
     except ValueError:
-        raise _unusable_reply("unreadable") from None
+        raise unusable_reply("unreadable") from None
 
 
 def _from_status(error: openai.APIStatusError) -> ProviderError:
@@ -120,21 +120,21 @@ def _from_status(error: openai.APIStatusError) -> ProviderError:
 
 def _from_connection(budget: CallBudget) -> ProviderError:
     if budget.overflowed:
-        return _unusable_reply("too_large")
+        return unusable_reply("too_large")
     if budget.deadline.remaining_seconds() <= 0:
-        return _timed_out()
+        return timed_out()
     return ProviderError(
         "The model service could not be reached.", retryable=True, detail={"kind": "connection"}
     )
 
 
-def _timed_out() -> ProviderError:
+def timed_out() -> ProviderError:
     return ProviderError(
         "The model service did not answer in time.", retryable=True, detail={"kind": "timeout"}
     )
 
 
-def _unusable_reply(kind: str) -> MalformedReply:
+def unusable_reply(kind: str) -> MalformedReply:
     return MalformedReply(
         f"The reply of the model service could not be used ({kind}).", detail={"kind": kind}
     )

@@ -5,7 +5,7 @@ seconds would hold a worker for hours. Here each read gets what is left of the w
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,6 +16,8 @@ import httpx2
 import openai
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+# How soon a call that may be given up notices that it was, while nothing arrives.
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,23 @@ class CallBudget:
     deadline: Deadline
     reply_bytes_left: int
     overflowed: bool = field(default=False)
+    # Asked while nothing arrives; None: nobody gives this call up.
+    is_cancelled: Callable[[], bool] | None = None
+
+    def read(self, read: Callable[[float], bytes], timeout: float | None) -> bytes:
+        """Wait in short turns where the call may be given up in between."""
+        if self.is_cancelled is None:
+            return read(self.read_timeout(timeout))
+        ends = time.monotonic() + self.read_timeout(timeout)
+        while True:
+            if self.is_cancelled():
+                raise httpcore2.ReadError("the call was given up")
+            left = ends - time.monotonic()
+            try:
+                return read(max(0.001, min(LOOK_SECONDS, left)))
+            except httpcore2.ReadTimeout:
+                if left <= LOOK_SECONDS:
+                    raise
 
     def read_timeout(self, timeout: float | None) -> float:
         left = self.deadline.remaining_seconds()
@@ -60,7 +79,13 @@ _current_budget: ContextVar[CallBudget | None] = ContextVar("call_budget", defau
 @contextmanager
 def call_budget(deadline: Deadline, *, reply_bytes: int) -> Iterator[CallBudget]:
     """Bound every request made inside by `deadline` and `reply_bytes` (headers included)."""
-    budget = CallBudget(deadline, reply_bytes)
+    with spending(CallBudget(deadline, reply_bytes)) as budget:
+        yield budget
+
+
+@contextmanager
+def spending(budget: CallBudget) -> Iterator[CallBudget]:
+    """The same for one part of a call that goes on afterwards."""
     token = _current_budget.set(budget)
     try:
         yield budget
@@ -76,7 +101,7 @@ class _BoundedStream(httpcore2.NetworkStream):
         budget = _current_budget.get()
         if budget is None:
             return self._inner.read(max_bytes, timeout)
-        data = self._inner.read(max_bytes, budget.read_timeout(timeout))
+        data = budget.read(lambda seconds: self._inner.read(max_bytes, seconds), timeout)
         budget.spend(len(data))
         return data
 

@@ -8,6 +8,7 @@ from django.db import DatabaseError, connection
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import BaseModel, SecretStr
 
+from agents.services.status import oldest_due_run_seconds
 from holamem.database.roles import lexical_match_is_leakproof, missing_statements
 from holamem.database.schema import schema_fault
 from holamem.environment import DEVELOPMENT_SECRET_KEY, Environment, get_environment
@@ -25,6 +26,7 @@ from workspaces.services.status import oldest_due_seconds, waits_for_storage
 CHAT_SECONDS = 20
 SWEEP_LATE_SECONDS = 180  # three periods
 WORK_LATE_SECONDS = 900
+RUN_LATE_SECONDS = 60  # twice the lease of a run
 
 
 class State(StrEnum):
@@ -182,6 +184,13 @@ def _worker() -> tuple[State, str]:
     return State.OK, "a worker sweeps every minute, and work does not wait"
 
 
+def _runner() -> tuple[State, str]:
+    oldest = oldest_due_run_seconds()
+    if oldest > RUN_LATE_SECONDS:
+        return State.WARNING, f"a run has waited for {oldest:.0f} s: start `manage.py runner`"
+    return State.OK, "no run of an agent waits for a runner"
+
+
 PROBES: tuple[tuple[str, Probe], ...] = (
     ("database", _database),
     ("roles", _roles),
@@ -191,4 +200,5 @@ PROBES: tuple[tuple[str, Probe], ...] = (
     ("embedding model", _embedding),
     ("chat model", _chat),
     ("worker", _worker),
+    ("runner", _runner),
 )

@@ -44,6 +44,11 @@ def worker_command() -> list[str]:
     return ["nice", "-n", str(WORKER_NICENESS), *cluster]
 
 
+def runner_command() -> list[str]:
+    """People wait for what it streams, so it stands beside the web server in the queue."""
+    return [sys.executable, str(PROJECT_DIR / "manage.py"), "runner"]
+
+
 def start_part(
     name: str, command: Sequence[str], *, environment: Mapping[str, str], logs: Path
 ) -> Part:

@@ -1,4 +1,6 @@
-"""Everything on one machine in the foreground: database, worker, web server, until told to stop."""
+"""Everything on one machine in the foreground until told to stop: database, worker, web server,
+and the runner of agents.
+"""
 
 import http.client
 import os
@@ -26,6 +28,7 @@ from holamem.supervisor.parts import (
     died_message,
     give_way,
     require_alive,
+    runner_command,
     start_part,
     stop_part,
     web_command,
@@ -79,6 +82,9 @@ class Machine:
     def start_web(self) -> None:
         self._start("web", web_command(port=self.port))
 
+    def start_runner(self) -> None:
+        self._start("runner", runner_command())
+
     def _start(self, name: str, command: list[str]) -> None:
         environment = {
             "HOLAMEM_PROCESS": name,
@@ -103,8 +109,8 @@ class Machine:
             require_alive(part)
 
     def stop(self) -> None:
-        """Web, worker, database: nobody accepts what nobody can store."""
-        for name in ("web", "worker"):
+        """Web, runner, worker, database: nobody accepts what nobody can store."""
+        for name in ("web", "runner", "worker"):
             if name in self.parts:
                 stop_part(self.parts.pop(name))
         connections.close_all()
@@ -133,6 +139,8 @@ def running_machine(
             machine.start_worker()
             machine.start_web()
             _wait_until_ready(machine)
+            # After the web server: the first page need not share the cores with its start.
+            machine.start_runner()
             yield machine, credentials
         finally:
             signals.ignore()

@@ -221,5 +221,8 @@ class WorkspaceStatusSerializer(Answer):
         child=serializers.IntegerField(), help_text="events, embeddings, seals, parked"
     )
     oldest_age_s = serializers.FloatField(help_text="Of the oldest pending job; 0 without one.")
+    quotas_reached = serializers.ListField(
+        child=serializers.CharField(), help_text="Quotas of the tenant for which work waits here."
+    )
     open_gaps = serializers.IntegerField()
     idle = serializers.BooleanField()

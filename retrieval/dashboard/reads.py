@@ -10,7 +10,7 @@ from django.db.models import Count
 from holamem.database.scope import workspace_scope
 from retrieval.models import Gap, RetrievalLog
 from workspaces.models.tenancy import Workspace
-from workspaces.services.paging import Page, read_page
+from workspaces.services.paging import PAGE_SIZE, Page, read_page
 
 RECENT_QUESTIONS = 8
 MAX_USERS = 200
@@ -42,16 +42,45 @@ class QuestionRow:
     asked_at: datetime
 
 
-def list_gap_rows(workspace: Workspace, *, scopes: Scopes, status: str, page: int) -> Page[GapRow]:
-    """Most wanted first. One query."""
+@dataclass(frozen=True, slots=True)
+class FirstSteps:
+    """When the first event and the first question arrived; None while they are awaited."""
+
+    event_at: datetime | None
+    question_at: datetime | None
+
+    @property
+    def are_done(self) -> bool:
+        return self.event_at is not None and self.question_at is not None
+
+
+def first_steps(workspace: Workspace, *, scopes: Scopes) -> FirstSteps:
+    with workspace_scope(workspace, scopes):
+        events = workspace.events.order_by("id").values_list("received_at", flat=True)
+        questions = RetrievalLog.objects.filter(workspace=workspace).order_by("created_at")
+        return FirstSteps(events.first(), questions.values_list("created_at", flat=True).first())
+
+
+def list_gap_rows(
+    workspace: Workspace,
+    *,
+    scopes: Scopes,
+    status: str,
+    page: int,
+    kind: str = "",
+    size: int = PAGE_SIZE,
+) -> Page[GapRow]:
+    """Most wanted first; `kind` empty: of every kind. One query."""
+    named = {"status": status, "kind": kind} if kind else {"status": status}
     with workspace_scope(workspace, scopes):
         rows = (
-            Gap.objects.filter(workspace=workspace, status=status)
+            Gap.objects.filter(workspace=workspace, **named)
             .select_related("answered_by")
             .defer("embedding")
             .order_by("-times_asked", "-id")
         )
-        return read_page(rows, number=page).map(lambda gaps: [_gap_row(gap) for gap in gaps])
+        found = read_page(rows, number=page, size=size)
+        return found.map(lambda gaps: [_gap_row(gap) for gap in gaps])
 
 
 def gap_counts(workspace: Workspace, *, scopes: Scopes) -> dict[str, int]:

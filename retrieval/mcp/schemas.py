@@ -9,6 +9,7 @@ from holamem.http.openapi import schema_document
 
 COMPONENTS = "#/components/schemas/"
 WORKSPACE = {"type": "string", "description": "Slug of the workspace whose memory is meant."}
+WORKSPACE_PART = "ws"  # of an address; tools call it `workspace`
 Schema = dict[str, Any]
 
 
@@ -24,7 +25,12 @@ def find_operation(operation_id: str) -> Mapping[str, Any]:
 
 
 def query_names(operation_id: str) -> list[str]:
-    return [name for name, _ in _query_parameters(operation_id)]
+    return [name for name, _ in _parameters(operation_id, place="query")]
+
+
+def path_names(operation_id: str) -> list[str]:
+    """Parts of the address below the workspace."""
+    return [name for name, _ in _parameters(operation_id, place="path") if name != WORKSPACE_PART]
 
 
 def input_schema(
@@ -34,15 +40,19 @@ def input_schema(
     with_workspace: bool,
     hidden: Sequence[str] = (),
 ) -> Schema:
-    """Query parameters and body of the operation as one object.
+    """Parts of the address, query parameters and body of the operation as one object.
 
     `defaults` are filled in by the tool; `hidden` arguments are left out of the description.
     """
     body = _body(operation_id)
-    properties: Schema = {**dict(_query_parameters(operation_id)), **body.get("properties", {})}
+    in_path = dict(_parameters(operation_id, place="path"))
+    in_path.pop(WORKSPACE_PART)
+    in_query = dict(_parameters(operation_id, place="query"))
+    properties: Schema = {**in_path, **in_query, **body.get("properties", {})}
     for name, value in defaults.items():
         properties[name] = {**properties[name], "default": value}
-    required = [name for name in body.get("required", []) if name not in defaults]
+    needed = [*in_path, *_required_in_query(operation_id), *body.get("required", [])]
+    required = [name for name in needed if name not in defaults]
     if with_workspace:
         properties = {"workspace": WORKSPACE, **properties}
         required = ["workspace", *required]
@@ -63,9 +73,14 @@ def output_schema(operation_id: str) -> Schema:
     return _with_definitions(dict(_resolved(answer["schema"])))
 
 
-def _query_parameters(operation_id: str) -> Iterator[tuple[str, Schema]]:
+def _required_in_query(operation_id: str) -> list[str]:
+    parameters = find_operation(operation_id).get("parameters", ())
+    return [item["name"] for item in parameters if item["in"] == "query" and item.get("required")]
+
+
+def _parameters(operation_id: str, *, place: str) -> Iterator[tuple[str, Schema]]:
     for parameter in find_operation(operation_id).get("parameters", ()):
-        if parameter["in"] == "query":
+        if parameter["in"] == place:
             words = parameter.get("description", "")
             yield parameter["name"], {**parameter["schema"], "description": words}
 

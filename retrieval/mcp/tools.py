@@ -7,83 +7,25 @@ limits, checks and words of errors can't differ from those of REST.
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.handlers.wsgi import WSGIRequest
 from django.core.validators import slug_re
-from django.urls import resolve
+from django.urls import Resolver404, ResolverMatch, resolve
 
-from holamem.http.problems import FieldProblem, Problem
+from holamem.http.problems import NO_ADDRESS, FieldProblem, Problem, api_not_found
 from holamem.logs import request_id
 from retrieval.mcp.protocol import UnknownTool
-from retrieval.mcp.schemas import input_schema, output_schema, query_names
+from retrieval.mcp.registry import Tool, all_tools, find_tool
+from retrieval.mcp.schemas import input_schema, output_schema, path_names, query_names
 from workspaces.models.tenancy import ApiKey
 from workspaces.services.principals import Principal, workspaces_of
 
 NO_WORKSPACE = "There is no such workspace."
 SCALARS = (str, int, bool)
 Result = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """`path` is below the workspace; `defaults` are arguments that a caller may leave out."""
-
-    name: str
-    title: str
-    description: str
-    operation_id: str
-    method: str
-    path: str
-    permission: str
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    has_one_shape: bool = True
-
-
-TOOLS = (
-    Tool(
-        name="memory_retrieve",
-        title="Ask memory",
-        description=(
-            "Ask long-term memory a question. Answers with what is known and the evidence for it,"
-            " what is missing (gaps), how far the question is covered, and where to look next."
-            " `prompt` holds it all as text. Use it before answering what may be known already."
-        ),
-        operation_id="memory_retrieve",
-        method="POST",
-        path="memory/retrieve",
-        permission=ApiKey.Permission.MEMORY_READ,
-    ),
-    Tool(
-        name="memory_browse",
-        title="Walk the memory tree",
-        description=(
-            "Look at one place of the memory tree with its parents and children, without a"
-            " question. For inspection; to find something out, use memory_retrieve."
-        ),
-        operation_id="memory_browse",
-        method="GET",
-        path="memory/browse",
-        permission=ApiKey.Permission.MEMORY_READ,
-    ),
-    Tool(
-        name="memory_remember",
-        title="Remember",
-        description=(
-            "Send something worth keeping to long-term memory, in the words of whoever said it:"
-            " `kind` says who that was. It is stored at once and judged in the background, or"
-            " before the answer with `wait`. The same `source` and `external_id` store it once."
-        ),
-        operation_id="events_receive",
-        method="POST",
-        path="events",
-        permission=ApiKey.Permission.MEMORY_WRITE,
-        defaults={"kind": "user_message"},
-        has_one_shape=False,  # received, processed and dry-run answers differ
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +36,12 @@ class KeyTools:
     authorization: str
 
     def listed(self) -> list[dict[str, Any]]:
-        return [self._described(tool) for tool in TOOLS if self.principal.allows(tool.permission)]
+        return [
+            self._described(tool) for tool in all_tools() if self.principal.allows(tool.permission)
+        ]
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Result:
-        tool = next((tool for tool in TOOLS if tool.name == name), None)
+        tool = find_tool(name)
         if tool is None:
             raise UnknownTool
         given = {**tool.defaults, **arguments}
@@ -148,10 +92,13 @@ class KeyTools:
     def _send(self, tool: Tool, *, slug: str, given: dict[str, Any]) -> Result:
         path = f"/api/v1/workspaces/{slug}/{tool.path}"
         try:
+            path = path.format_map(_places(tool, given))
             query = _query(tool, given)
         except _Unusable as unusable:
             return _failed(unusable.problem.body(path))
-        match = resolve(path)
+        match = _match(path)
+        if match is None:
+            return _failed(Problem(404, "not_found", NO_ADDRESS).body(tool.name))
         body = b"" if tool.method == "GET" else json.dumps(given).encode()
         request = _request(tool.method, path=path, query=query, body=body)
         request.META["HTTP_AUTHORIZATION"] = self.authorization
@@ -166,6 +113,28 @@ class _Unusable(Exception):
 
 def _unusable(status: int, code: str, message: str, *, field: str = "") -> _Unusable:
     return _Unusable(Problem(status, code, message, [FieldProblem(field, code, message)]))
+
+
+def _match(path: str) -> ResolverMatch | None:
+    """None where a part is what no name can be: with a slash, a line end, half a character."""
+    try:
+        path.encode()
+        match = resolve(path)
+    except (Resolver404, UnicodeEncodeError):
+        return None
+    return None if match.func is api_not_found else match
+
+
+def _places(tool: Tool, given: dict[str, Any]) -> dict[str, str]:
+    """The arguments that are parts of the address, taken out of the rest."""
+    places = {}
+    for name in path_names(tool.operation_id):
+        value = given.pop(name, None)
+        if not isinstance(value, str) or not value:
+            code = "required" if value is None else "invalid_type"
+            raise _unusable(400, code, "A string is expected.", field=name)
+        places[name] = value
+    return places
 
 
 def _query(tool: Tool, given: dict[str, Any]) -> str:
@@ -187,7 +156,7 @@ def _request(method: str, *, path: str, query: str, body: bytes) -> WSGIRequest:
     return WSGIRequest(
         {
             "REQUEST_METHOD": method,
-            "PATH_INFO": path,
+            "PATH_INFO": path.encode().decode("latin-1"),  # how WSGI carries bytes
             "QUERY_STRING": query,
             "CONTENT_TYPE": "application/json" if body else "",
             "CONTENT_LENGTH": str(len(body)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from holamem.errors import HolamemError
-from holamem.providers.registry import chat_model
+from holamem.providers.base import ChatModel
 from retrieval.answer import PackItem, RetrievalPack
 from retrieval.definitions import RetrieveRequest
 from retrieval.investigate import Findings
@@ -57,11 +57,15 @@ class Packed:
 
 
 def pack_with_model(
-    pack: RetrievalPack, *, found: Findings, request: RetrieveRequest, anchor: Anchor
+    pack: RetrievalPack,
+    *,
+    model: ChatModel | None,
+    found: Findings,
+    request: RetrieveRequest,
+    anchor: Anchor,
 ) -> Packed:
-    """The extractive pack, unless a model is configured, wanted, and answers in time."""
-    model = chat_model() if request.reasoning == "auto" else None
-    if model is None or found.judgement.score < LOW_BELOW:
+    """The extractive pack, unless there is a model, it is wanted, and it answers in time."""
+    if model is None or request.reasoning != "auto" or found.judgement.score < LOW_BELOW:
         return Packed(pack)
     try:
         reply = model.complete_structured(

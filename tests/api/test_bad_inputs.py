@@ -12,6 +12,7 @@ GOOD: dict[str, dict[str, Any]] = {
     f"{BASE}/events:batch": {"events": [event_body()]},
     "workspaces": {"slug": "other", "name": "Other"},
     f"{BASE}/memory/retrieve": {"query": "Who owns the Atlas gateway?"},
+    f"{BASE}/sessions": {"title": "Atlas"},
 }
 LISTS = [
     "workspaces",
@@ -20,6 +21,8 @@ LISTS = [
     f"{BASE}/entities",
     f"{BASE}/jobs",
     f"{BASE}/gaps",
+    f"{BASE}/sessions",
+    f"{BASE}/text-memory",
 ]
 RAW = {
     "empty": (b"", 400),

@@ -37,7 +37,8 @@ MORE_THAN_A_SCHEMA_SAYS = (
     "/webhooks",
     "/webhooks/{webhook_id}",
     "/keys",
-    ":rotate",  # 24.0 is a whole number to a schema, and none to us
+    "/usage",
+    "/import",
 )
 COMPATIBLE = "/api/v1/memory/"  # takes what its model takes
 NOT_TO_BE_LOST = {"DELETE /api/v1/workspaces/{ws}": {"ws": "gone"}}
@@ -98,9 +99,28 @@ def fill(case: Any, places: dict[str, str]) -> None:
     if not is_wrong(case, ParameterLocation.QUERY):
         for name in FROM_AN_ANSWER:
             (case.query or {}).pop(name, None)
+    if case.meta.generation.mode is GenerationMode.POSITIVE:
+        case.body = with_whole_numbers(case.body)
+    if case.operation.path.endswith(":decide") and not is_wrong(case, ParameterLocation.BODY):
+        fill_decisions(case, places)
     if not is_wrong(case, ParameterLocation.HEADER):
         # The same one would come again with another body, which is refused.
         (case.headers or {}).pop("Idempotency-Key", None)
+
+
+def with_whole_numbers(part: Any) -> Any:
+    """24.0 is a whole number to a schema, and none to us."""
+    if isinstance(part, dict):
+        return {name: with_whole_numbers(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [with_whole_numbers(value) for value in part]
+    return int(part) if isinstance(part, float) and part.is_integer() else part
+
+
+def fill_decisions(case: Any, places: dict[str, str]) -> None:
+    """One, on the call that waits: what may be decided on is known from the approval."""
+    given = case.body["decisions"][:1] or [{"status": "denied"}]
+    case.body["decisions"] = [{**given[0], "tool_call_id": places["tool_call_id"]}]
 
 
 def is_wrong(case: Any, location: ParameterLocation) -> bool:

@@ -14,6 +14,7 @@ from tests.verification import rows_of
 
 CONNECTED = {"provider": "a", "account": "b", "kind": "markdown_folder", "settings": {"path": "/"}}
 WS = "api/v1/workspaces/<slug:ws>"
+SESSION = f"{WS}/sessions/<uuid:session_id>"
 BODIES: dict[str, Any] = {
     "POST api/v1/keys": {"name": "made", "permissions": ["memory:read"]},
     "POST api/v1/workspaces": {"slug": "made", "name": "Made"},
@@ -34,10 +35,21 @@ BODIES: dict[str, Any] = {
     "POST api/v1/memory/upsert": {"workspace": "notes", "content": "A fact.", "timeout_s": 1},
     "POST api/v1/memory/status": {"workspace": "notes"},
     "POST api/v1/memory/sync": {"workspace": "notes", "timeout_s": 1},
+    f"POST {WS}/agents": {"slug": "made"},
+    f"PATCH {WS}/agents/<slug:agent>": {"name": "Renamed"},
+    f"POST {WS}/sessions": {"title": "Made"},
+    f"PATCH {SESSION}": {"title": "Renamed"},
+    f"POST {SESSION}/messages": {"role": "user", "content": "Which phrase?"},
+    f"POST {SESSION}/runs": {"content": "Which phrase?"},
+    f"POST {WS}/approvals/<uuid:approval_id>:decide": {"decisions": []},
+    f"POST {WS}/distillations": {"session_id": "{session_id}", "dry_run": True},
     f"POST {WS}/retrievals/<uuid:retrieval_id>/feedback": {"verdict": "helpful"},
 }
 # Where the address needs more than its path.
-QUERIES = {"GET api/v1/memory/status": "?workspace=notes"}
+QUERIES = {
+    "GET api/v1/memory/status": "?workspace=notes",
+    f"GET {WS}/messages:search": "?query=say",
+}
 # What a page holds of the request itself.
 OF_THE_REQUEST = re.compile(rb'nonce="[^"]*"|name="(csrfmiddlewaretoken|next)" value="[^"]*"')
 # Reading a tree of the name "…:seal", which nobody has.
@@ -66,16 +78,23 @@ def browse(client: Client, case: Case, values: Mapping[str, object]) -> Any:
     return client.generic(case.method, case.address(values))
 
 
+def content_of(response: Any) -> bytes:
+    """Also of a file that is sent; it can be read once."""
+    if response.streaming:
+        return b"".join(response.streaming_content)
+    return bytes(response.content)
+
+
 def told(response: Any) -> tuple[int, Any]:
     """All that an answer tells but for the address, which the caller knows."""
     if response["Content-Type"] == "application/problem+json":
         return response.status_code, {**response.json(), "instance": ""}
-    return response.status_code, OF_THE_REQUEST.sub(b"", response.content)
+    return response.status_code, OF_THE_REQUEST.sub(b"", content_of(response))
 
 
 def holds(response: Any, *words: str) -> bool:
     """In the body or in any header."""
-    text = response.content.decode(errors="replace") + json.dumps(dict(response.headers))
+    text = content_of(response).decode(errors="replace") + json.dumps(dict(response.headers))
     return any(word in text for word in words)
 
 

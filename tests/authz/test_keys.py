@@ -16,7 +16,8 @@ KEYED = cases("any-key", "key-")
 IN_WORKSPACE = [case for case in KEYED if "ws" in case.parts]
 WITH_ID = [case for case in IN_WORKSPACE if len(case.parts) > 1]
 # Parts of addresses that are names: both sides have what is so called.
-NAMES = {"ws", "ref", "key", "slug", "provider", "account"}
+NAMES = {"ws", "ref", "key", "slug", "provider", "account", "scope", "name", "agent"}
+CONVERSATION = ("session_id", "message_id", "run_id", "approval_id")
 BY_ID = [case for case in KEYED if set(case.parts) - NAMES]
 
 
@@ -87,7 +88,7 @@ def test_a_suspended_tenant_is_403_at_once(mine: Side) -> None:
 
 def test_a_key_reads_and_writes_only_what_it_is_for(mine: Side) -> None:
     for name, may in {
-        "nothing": ("any-key",),
+        "run": ("any-key", "key-run"),
         "read": ("any-key", "key-read"),
         "write": ("any-key", "key-write"),
     }.items():
@@ -219,7 +220,7 @@ def test_a_key_of_another_workspace_of_the_tenant_finds_none(mine: Side) -> None
 
 def test_one_end_users_key_never_sees_anothers_memory(mine: Side) -> None:
     caller, before = mine.callers["ben"], rows(mine)
-    private = {"event_id", "leaf_id", "tree_id", "summary_id"}
+    private = {"event_id", "leaf_id", "tree_id", "summary_id", *CONVERSATION}
     for case in [case for case in IN_WORKSPACE if case.method == "GET"]:
         answer = ask(caller, case, mine.private)
         assert not holds(answer, mine.private_canary), case

@@ -9,10 +9,14 @@ from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
+from agents.hot.text_memory import Writer, upsert_topic
+from agents.hot.topics import TopicDraft
+from agents.services.agents import create_agent
 from holamem.clock import now
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from retrieval.definitions import RetrieveRequest
 from retrieval.retrieve import retrieve
+from tests.agents.replies import talk
 from tests.api.client import Caller, caller_for
 from tests.dashboard.people import make_person, signed_in_client
 from tests.workspaces.memory import ATLAS_FACTS, draft, drain, principal_of, remember
@@ -26,6 +30,7 @@ from workspaces.services.members import Manager
 from workspaces.services.principals import principal_for_user
 from workspaces.services.results import EventResult
 from workspaces.services.tenants import create_tenant, create_workspace
+from workspaces.services.transfer.transfers import request_export, request_import
 
 SLUG, OTHER_SLUG = "notes", "other"
 ANA, BEN = "ana", "ben"
@@ -60,7 +65,13 @@ def make_side() -> Side:
     traces = _traces(workspace, results)
     side.ids = {**_memory_ids(workspace, results[0]), **traces}
     side.ids |= {"ref": ANA, "ws": SLUG, "tenant": tenant.slug, "workspace": SLUG}
-    side.private = {**side.ids, **_memory_ids(workspace, results[-2], scope=users[ANA].id)}
+    side.ids |= _talk_ids(workspace, says=canary)
+    private_talk = _talk_ids(workspace, says=private, user=users[ANA])
+    side.private = {
+        **side.ids,
+        **_memory_ids(workspace, results[-2], scope=users[ANA].id),
+        **private_talk,
+    }
     _add_callers(side)
     return side
 
@@ -132,8 +143,40 @@ def _traces(workspace: Workspace, results: list[EventResult]) -> dict[str, str]:
         "account": "notes",
         "gap_id": _id(gap),
         "webhook_id": _id(webhook),
+        **_transfers(workspace),
         "job_id": _id(job),
     }
+
+
+def _talk_ids(workspace: Workspace, *, says: str, user: EndUser | None = None) -> dict[str, str]:
+    """A run that waits for approval, with the secret in its message, its call and a topic."""
+    scope_id = workspace.id if user is None else user.id
+    topic = TopicDraft("atlas", f"The phrase is {says}.", f"About {says}")
+    saved = upsert_topic(workspace, scope_id=scope_id, topic=topic, writer=Writer("tool"))
+    talking = talk(workspace, user_id=scope_id, content=f"I say {says}.")
+    asked = {"action": "save", "name": "note", "content": says, "summary": says}
+    talking.reply(("memory_write", asked))
+    assert talking.approval is not None
+    return {
+        "session_id": _id(talking.session),
+        "message_id": str(talking.run.trigger_message_id),
+        "run_id": _id(talking.run),
+        "approval_id": _id(talking.approval),
+        "tool_call_id": str(talking.calls[0].id),
+        "scope": "workspace" if user is None else "user",
+        "name": "atlas",
+        "memory_id": _id(saved),
+        "agent": create_agent(workspace, slug=f"a-{uuid4().hex}").slug,
+    }
+
+
+def _transfers(workspace: Workspace) -> dict[str, str]:
+    """An archive that can be fetched, and an import that was refused."""
+    admin = principal_of(workspace)
+    made = request_export(workspace, principal=admin)
+    sent = request_import(workspace, principal=admin, content=[b"PK\x03\x04 and nothing else"])
+    drain(workspace)
+    return {"export_id": _id(made), "import_id": _id(sent)}
 
 
 def _leaf(result: EventResult) -> UUID:
@@ -154,7 +197,7 @@ def _add_callers(side: Side) -> None:
         "owner": key(),
         "read": key(permissions=["memory:read"]),
         "write": key(permissions=["memory:write"]),
-        "nothing": key(permissions=["agents:run"]),
+        "run": key(permissions=["agents:run"]),
         "other workspace": key(workspace=side.other),
         "ben": key(workspace=side.workspace, end_user=side.users[BEN]),
         "expired": key(expires_at=now() - timedelta(seconds=1)),

@@ -102,6 +102,7 @@ def test_a_leaf_is_corrected_undone_forgotten_and_erased(
     assert watch.faults == []
 
 
+@pytest.mark.slow
 def test_a_merge_is_looked_at_before_it_is_made(
     leaf_ids: dict[str, UUID],
     chromium: Browser,

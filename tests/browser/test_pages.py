@@ -1,21 +1,16 @@
 """Every page in Chromium: both languages, both colour schemes, a phone and a desk."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext
 
-from tests.browser.watching import Watch, check_accessibility
+from tests.browser.looking import WIDTHS, looks, sign_in, walk
+from tests.browser.watching import Watch
 from tests.dashboard.memory import Filled
 from tests.dashboard.people import PASSWORD
 
-LANGUAGES = ["en", "zh-hans"]
-SCHEMES = ["light", "dark"]
-WIDTHS = [380, 1280]
 QUESTION = "ask/?q=Which+port+does+the+Atlas+gateway+use%3F"
-ARTEFACTS = os.environ.get("SCREENSHOTS_DIR", "")
 
 
 def _paths(filled: Filled) -> dict[str, str]:
@@ -39,69 +34,32 @@ def _paths(filled: Filled) -> dict[str, str]:
         "integrations": filled.address("integrations/"),
         "members": filled.address("settings/members/"),
         "keys": filled.address("settings/keys/"),
+        "connect": filled.address("connect/"),
         "missing": filled.address("nowhere/"),
     }
 
 
-def _looks() -> list[object]:
-    """All four; two of them show each language and each colour scheme once."""
-    both = [("en", "light"), ("zh-hans", "dark")]
-    every = [(language, scheme) for language in LANGUAGES for scheme in SCHEMES]
-    return [
-        pytest.param(look, id="-".join(look), marks=[] if look in both else [pytest.mark.slow])
-        for look in every
-    ]
-
-
-@pytest.fixture(params=_looks())
+@pytest.fixture(params=looks(("en", "light"), ("zh-hans", "dark")))
 def look(
-    request: pytest.FixtureRequest, chromium: Browser, site: str, username: str, watch: Watch
+    request: pytest.FixtureRequest, chromium: Browser, username: str, watch: Watch
 ) -> Iterator[tuple[BrowserContext, str]]:
-    """A signed-in person with one language and one colour scheme."""
-    language, scheme = request.param
-    context = chromium.new_context(color_scheme=scheme, locale="en-US")
-    page = context.new_page()
-    watch.attach(page)
-    page.goto(f"{site}/login/")
-    if language == "zh-hans":
-        page.click("button[name=language]")
-        assert page.inner_text("h1") == "登录"
-    page.fill("#id_username", username)
-    page.fill("#id_password", PASSWORD)
-    page.click("form button.primary")
-    page.wait_for_selector("nav.side")  # Chromium never ends closing a page that is on its way
-    page.close()
-    yield context, f"{language}-{scheme}"
+    """Two of them show each language and each colour scheme once."""
+    context = sign_in(chromium, watch, username=username, look=request.param)
+    yield context, "-".join(request.param)
     context.close()
 
 
 def test_every_page_is_sound(
-    look: tuple[BrowserContext, str], site: str, filled: Filled, watch: Watch
+    look: tuple[BrowserContext, str], filled: Filled, watch: Watch
 ) -> None:
     context, name = look
-    for width in WIDTHS:
-        page = context.new_page()
-        page.set_viewport_size({"width": width, "height": 900})
-        watch.attach(page)
-        for title, path in _paths(filled).items():
-            page.goto(site + path)
-            _check(page, f"{title}-{name}-{width}")
-        page.close()
+    # A phone's structure is the same in both languages: the long suite looks at the others.
+    for width in WIDTHS if name != "zh-hans-dark" else WIDTHS[1:]:
+        walk(context, watch, paths=_paths(filled), name=name, width=width)
     expected = {
         "console: Failed to load resource: the server responded with a status of 404 (Not Found)"
     }
     assert set(watch.faults) <= expected
-
-
-def _check(page: Page, where: str) -> None:
-    assert page.locator("h1").count() == 1, where
-    wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
-    assert not wide, f"{where} scrolls sideways"
-    if ARTEFACTS:
-        page.screenshot(path=Path(ARTEFACTS) / f"{where}.png", full_page=True)
-    # The colours of a phone are those of a desk, and its structure is the same in both languages.
-    if where.endswith(("-1280", "-en-light-380")):
-        check_accessibility(page, where)
 
 
 def test_the_dashboard_works_without_script_and_by_keyboard(

@@ -37,4 +37,5 @@ def check_accessibility(page: Page, where: str) -> None:
     result = Axe().run(page).response
     assert result["passes"], "the checker saw nothing"
     grave = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
-    assert [(item["id"], item["nodes"][:2]) for item in grave] == [], where
+    found = [(item["id"], [node["html"] for node in item["nodes"][:2]]) for item in grave]
+    assert found == [], f"{where}: {found}"

@@ -65,8 +65,8 @@ def _used_messages() -> set[str]:
                 "ngettext": (1, 2), "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2),
                 "npgettext": ((1, "c"), 2, 3)}  # fmt: skip
     sources = [
-        *((path, path.read_text()) for app in ("workspaces", "retrieval", "holamem")
-          for path in Path(app).rglob("*.py") if "/migrations/" not in str(path)),
+        *((path, text) for app in ("workspaces", "retrieval", "agents", "holamem")
+          for path in Path(app).rglob("*.py") if "gettext" in (text := path.read_text())),
         *((path, templatize(path.read_text(), origin=str(path)))
           for path in Path("templates").rglob("*.html")),
     ]  # fmt: skip

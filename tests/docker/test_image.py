@@ -77,8 +77,8 @@ def test_the_image_asks_for_readiness() -> None:
 
 def test_every_lasting_service_has_a_health_check(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    assert set(services) == {"db", "migrate", "web", "worker"}
-    for name in ("db", "web", "worker"):
+    assert set(services) == {"db", "migrate", "web", "worker", "runner"}
+    for name in ("db", "web", "worker", "runner"):
         assert services[name]["healthcheck"]["test"][0] == "CMD", name
     assert services["migrate"]["restart"] == "no"
 
@@ -86,7 +86,7 @@ def test_every_lasting_service_has_a_health_check(compose: dict[str, Any]) -> No
 def test_nothing_starts_before_the_migrations_are_done(compose: dict[str, Any]) -> None:
     services = compose["services"]
     assert services["migrate"]["depends_on"] == {"db": {"condition": "service_healthy"}}
-    for name in ("web", "worker"):
+    for name in ("web", "worker", "runner"):
         assert services[name]["depends_on"] == {
             "migrate": {"condition": "service_completed_successfully"}
         }
@@ -94,13 +94,13 @@ def test_nothing_starts_before_the_migrations_are_done(compose: dict[str, Any]) 
 
 def test_services_take_roles_that_the_entrypoint_knows(compose: dict[str, Any]) -> None:
     known = re.findall(r"^    (\w+)\)$", ENTRYPOINT.read_text(), re.MULTILINE)
-    assert set(known) == {"web", "worker", "migrate", "manage"}
-    for name in ("migrate", "web", "worker"):
+    assert set(known) == {"web", "worker", "runner", "migrate", "manage"}
+    for name in ("migrate", "web", "worker", "runner"):
         assert compose["services"][name]["command"] == [name]
 
 
-def test_web_and_worker_share_the_bodies_and_nothing_else(compose: dict[str, Any]) -> None:
-    for name in ("web", "worker"):
+def test_web_worker_and_runner_share_the_bodies_and_nothing_else(compose: dict[str, Any]) -> None:
+    for name in ("web", "worker", "runner"):
         assert compose["services"][name]["volumes"] == ["bodies:/data/bodies"]
         assert compose["services"][name]["read_only"] is True
     assert set(compose["volumes"]) == {"database", "bodies"}
@@ -151,6 +151,7 @@ def run_entrypoint(tmp_path: Path, *arguments: str, **environment: str) -> tuple
         ([], "web -m uvicorn holamem.asgi:application --host 0.0.0.0 --port 8000"),
         (["web"], "web -m uvicorn holamem.asgi:application"),
         (["worker"], "worker manage.py qcluster"),
+        (["runner"], "runner manage.py runner"),
         (["migrate"], "manage.py migrate --noinput"),
         (["manage", "verify", "--json"], "manage.py verify --json"),
     ],
@@ -194,6 +195,13 @@ def test_a_worker_container_is_healthy_with_a_whole_cluster(
     make_process(tmp_path, 99, b"python\0docker/healthcheck.py\0worker\0")
     (tmp_path / "100").mkdir()  # one that ended while it was looked at
     assert HEALTH["worker_is_running"](tmp_path) is healthy
+
+
+def test_a_runner_container_is_healthy_while_its_process_runs(tmp_path: Path) -> None:
+    make_process(tmp_path, 99, b"python\0docker/healthcheck.py\0runner\0")
+    assert HEALTH["runner_is_running"](tmp_path) is False
+    make_process(tmp_path, 1, b"python\0manage.py\0runner\0")
+    assert HEALTH["runner_is_running"](tmp_path) is True
 
 
 def make_process(folder: Path, number: int, command_line: bytes) -> None:

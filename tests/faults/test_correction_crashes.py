@@ -119,6 +119,7 @@ def struck_everywhere(change: str) -> Iterator[dict[str, object]]:
         yield after
 
 
+@pytest.mark.slow
 def test_a_correction_that_was_all_but_committed_is_made_when_it_is_asked_again() -> None:
     assert struck_at("correct", "change.recorded:kill") == made("correct", *prepared("correct"))
 

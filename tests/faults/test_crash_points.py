@@ -132,7 +132,12 @@ def test_every_other_point_is_survived_too(
 
 
 def test_every_point_in_the_code_is_struck_by_a_test() -> None:
-    in_code = {name for path in (PROJECT_DIR / "workspaces").rglob("*.py") for name in points(path)}
+    in_code = {
+        name
+        for package in ("workspaces", "agents")
+        for path in (PROJECT_DIR / package).rglob("*.py")
+        for name in points(path)
+    }
     tests = "\n".join(path.read_text() for path in (PROJECT_DIR / "tests").rglob("test_*.py"))
     assert {name for name in in_code if f'"{name}' not in tests} == set()
     assert {name for name, _ in (*SAMPLED, *REST)} <= in_code

@@ -90,6 +90,7 @@ def test_a_request_that_fails_changes_nothing(
     assert_no_trace(word)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at",
     [

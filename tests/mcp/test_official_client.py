@@ -14,7 +14,9 @@ from holamem.environment import PROJECT_DIR
 from tests.api.client import Side, new_side
 from tests.workspaces.memory import draft, remember
 
-TOOLS = {"memory_retrieve", "memory_browse", "memory_remember"}
+TOOLS = {
+    "memory_retrieve", "memory_browse", "memory_remember", "memory_read", "memory_search"
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

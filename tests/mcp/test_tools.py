@@ -12,7 +12,9 @@ from tests.workspaces.memory import draft, drain, remember
 from workspaces.models.tenancy import EndUser
 from workspaces.services.end_users import ensure_end_user
 
-TOOL_NAMES = ["memory_retrieve", "memory_browse", "memory_remember"]
+TOOL_NAMES = [
+    "memory_retrieve", "memory_browse", "memory_remember", "memory_read", "memory_search"
+]  # fmt: skip
 FACT = "The Atlas gateway listens on port 8443."
 
 
@@ -72,7 +74,7 @@ def test_a_key_of_the_tenant_names_a_workspace_and_a_bound_key_does_not(
 
 def test_a_key_sees_the_tools_that_it_may_call(side: Side) -> None:
     reader = caller_for(side.tenant, permissions=["memory:read"])
-    assert list(tools_of(reader)) == TOOL_NAMES[:2]
+    assert list(tools_of(reader)) == [n for n in TOOL_NAMES if n != "memory_remember"]
     refused = call(reader, "memory_remember", workspace="notes", text="x")
     assert complaints(refused) == {"": "permission_denied"}
 

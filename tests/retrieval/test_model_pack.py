@@ -4,10 +4,10 @@ import pytest
 
 from holamem.errors import ProviderError
 from holamem.providers.base import StructuredReply, Usage
-from retrieval.stages import model_pack
 from retrieval.stages.model_pack import ModelItem, ModelPack
 from tests.retrieval.asking import ask
 from tests.retrieval.factories import MemoryMaker
+from workspaces.services import model_calls
 
 QUESTION = "Which port does the Atlas gateway listen on?"
 
@@ -46,7 +46,7 @@ def atlas(memory: MemoryMaker) -> MemoryMaker:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, chat: object) -> None:
-    monkeypatch.setattr(model_pack, "chat_model", lambda: chat)
+    monkeypatch.setattr(model_calls, "chat_model", lambda: chat)
 
 
 def test_a_model_words_the_facts(atlas: MemoryMaker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,11 +40,12 @@ UNUSABLE: dict[str, Behaviour] = {
 
 
 def make_due(workspace: Workspace) -> None:
-    """As if the pause of every waiting job were over."""
+    """As if the pause of every waiting job, and of every circuit, were over."""
     with system_scope():
         Job.objects.filter(workspace=workspace, state=Job.State.READY).update(
             next_try_at="2026-01-01T00:00:00Z"
         )
+        workspace.circuits.exclude(opened_at=None).update(next_probe_at="2026-01-01T00:00:00Z")
 
 
 def run_three_attempts(workspace: Workspace) -> None:

@@ -9,7 +9,9 @@ from workspaces.admin import (
     queue,
     search,
     tenancy,
+    transfers,
     trees,
+    usage,
     webhooks,
 )
 
@@ -22,6 +24,8 @@ __all__ = [
     "queue",
     "search",
     "tenancy",
+    "transfers",
     "trees",
+    "usage",
     "webhooks",
 ]

@@ -22,18 +22,33 @@ from workspaces.models.tenancy import (
     Workspace,
 )
 from workspaces.services.api_keys import issue_key, revoke_key
+from workspaces.services.quotas import set_quotas, validate_quotas
 from workspaces.services.tenants import validate_settings
+
+
+class TenantForm(AnyModelForm):
+    def clean_quotas(self) -> dict[str, object]:
+        try:
+            return validate_quotas(self.cleaned_data["quotas"] or {})
+        except InvalidInput as error:
+            raise forms.ValidationError(f"{error.field}: {error.message}") from error
 
 
 @admin.register(Tenant)
 class TenantPage(TenantAdmin):
     tenant_path = "pk"
+    form = TenantForm
     list_display = ("slug", "name", "created_at", "suspended_at")
     list_filter = ("suspended_at",)
     search_fields = ("slug", "name")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> list[str]:
         return ["slug", "created_at"] if obj else ["created_at"]
+
+    def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "quotas" in form.changed_data:
+            set_quotas(obj, quotas=obj.quotas)
 
 
 @admin.register(Membership)

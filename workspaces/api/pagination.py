@@ -29,7 +29,7 @@ class PageQuery(QuerySerializer):
     )
 
 
-def _link_field() -> serializers.CharField:
+def link_field() -> serializers.CharField:
     return serializers.CharField(
         allow_null=True, help_text="Address of that page; null when there is none."
     )
@@ -39,8 +39,8 @@ def page_of(item: type[serializers.Serializer[Any]], *, name: str) -> type[Any]:
     """The output serializer of a page of `item`, for the OpenAPI document."""
     fields = {
         "results": item(many=True),
-        "next": _link_field(),
-        "previous": _link_field(),
+        "next": link_field(),
+        "previous": link_field(),
     }
     return type(name, (serializers.Serializer,), fields)
 

@@ -23,12 +23,21 @@ PLACES_IN_PATHS = {
     "summary_id": "Id of the summary node.",
     "job_id": "Id of the job.",
     "erasure_id": "Id of the erasure, from its receipt.",
+    "export_id": "Id of the export.",
+    "import_id": "Id of the import.",
     "provider": "Name of the connected source's provider, such as `files`.",
     "account": "Account at the provider.",
     "audit_id": "Id of the audit entry.",
     "gap_id": "Id of the gap.",
     "webhook_id": "Id of the webhook.",
     "retrieval_id": "Id of the answer, from `memory/retrieve`.",
+    "agent": "Slug of the agent, such as `default`; it never changes.",
+    "session_id": "Id of the session.",
+    "message_id": "Id of the message.",
+    "run_id": "Id of the run.",
+    "approval_id": "Id of the approval.",
+    "scope": "`workspace`, or `user` with `?user_id=`.",
+    "name": "Name of the topic, or `index`.",
 }
 
 

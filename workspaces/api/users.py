@@ -83,6 +83,12 @@ class ExportSerializer(serializers.Serializer[Any]):
     leaves = ExportedLeafSerializer(many=True)
     entities = ExportedEntitySerializer(many=True)
     events = ExportedEventSerializer(many=True)
+    conversations = serializers.ListField(
+        child=serializers.DictField(), help_text="Sessions with agents, each with its messages."
+    )
+    text_memory = serializers.ListField(
+        child=serializers.DictField(), help_text="The index and topics that sessions carry."
+    )
 
 
 class EraseUserSerializer(StrictSerializer):

@@ -41,13 +41,13 @@ class BarChart:
 
 def draw_bars(days: Sequence[DayCount]) -> BarChart:
     """One bar a day from zero, the last day being today. Empty input gives an empty chart."""
-    top_value = _round_up(max((day.count for day in days), default=0))
+    top_value = round_up(max((day.count for day in days), default=0))
     step = (100 - LEFT_PERCENT) / max(len(days), 1)
     bars = [
         _bar(day, LEFT_PERCENT + index * step, step, top_value, is_today=index == len(days) - 1)
         for index, day in enumerate(days)
     ]
-    return BarChart(bars, _grid(top_value), BOTTOM, sum(day.count for day in days))
+    return BarChart(bars, grid_lines(top_value), BOTTOM, sum(day.count for day in days))
 
 
 def _bar(day: DayCount, x: float, step: float, top_value: int, *, is_today: bool) -> Bar:
@@ -65,7 +65,7 @@ def _bar(day: DayCount, x: float, step: float, top_value: int, *, is_today: bool
     )
 
 
-def _grid(top_value: int) -> list[Grid]:
+def grid_lines(top_value: int) -> list[Grid]:
     lines = min(GRID_LINES, top_value)
     values = sorted({round(top_value * number / lines) for number in range(1, lines + 1)})
     return [_line(value, top_value) for value in values]
@@ -76,7 +76,7 @@ def _line(value: int, top_value: int) -> Grid:
     return Grid(y, y + 4, value)
 
 
-def _round_up(value: int) -> int:
+def round_up(value: int) -> int:
     """The next number that divides well by four: 4, 8, 20, 40, 80, 200 …"""
     if value <= GRID_LINES:
         return GRID_LINES

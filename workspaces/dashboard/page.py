@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied as Forbidden
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -60,6 +60,15 @@ class Place:
             raise Forbidden
 
     @property
+    def can_run(self) -> bool:
+        """Talk to agents, and decide what they wait for."""
+        return self.principal.allows(ApiKey.Permission.AGENTS_RUN)
+
+    def require_run(self) -> None:
+        if not self.can_run:
+            raise Forbidden
+
+    @property
     def can_manage(self) -> bool:
         return self.principal.allows(ApiKey.Permission.ADMIN)
 
@@ -71,7 +80,7 @@ class Place:
         return reverse(name, args=[self.tenant.slug, self.workspace.slug, *arguments])
 
 
-PageView = Callable[..., HttpResponse]
+PageView = Callable[..., HttpResponseBase]
 READING = ("GET", "HEAD")
 
 
@@ -95,7 +104,7 @@ def _guarded(view: PageView, *, methods: Sequence[str]) -> PageView:
     @login_required
     @never_cache
     @wraps(view)
-    def guarded(request: HttpRequest, tenant: str, workspace: str, **rest: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, tenant: str, workspace: str, **rest: Any) -> HttpResponseBase:
         try:
             place = find_place(request, tenant_slug=tenant, workspace_slug=workspace)
             with timezone.override(place.workspace.preferences.zone):

@@ -10,12 +10,16 @@ from workspaces.dashboard import (
     audit,
     entities,
     erasures,
+    exports,
     integrations,
     keys,
     leaf_changes,
     members,
+    settings,
     tree_changes,
     trees,
+    usage,
+    webhooks,
     work,
 )
 from workspaces.dashboard.doors import SignIn, SignOut, home, tenant_home
@@ -33,6 +37,9 @@ MEMBER = MEMBERS + "<uuid:member_id>/"
 INVITATION = WORKSPACE + "settings/invitations/<uuid:invitation_id>/"
 KEYS = WORKSPACE + "settings/keys/"
 KEY = KEYS + "<uuid:key_id>/"
+EXPORTS = WORKSPACE + "settings/exports/"
+WEBHOOKS = WORKSPACE + "settings/webhooks/"
+WEBHOOK = WEBHOOKS + "<uuid:webhook_id>/"
 
 urlpatterns = [
     path("favicon.ico", require_safe(RedirectView.as_view(url=static("holamem/favicon.svg")))),
@@ -77,4 +84,19 @@ urlpatterns = [
     path(KEYS + "create/", keys.key_create, name="dashboard_key_create"),
     path(KEY + "rotate/", keys.key_rotate, name="dashboard_key_rotate"),
     path(KEY + "revoke/", keys.key_revoke, name="dashboard_key_revoke"),
+    path(WORKSPACE + "settings/workspace/", settings.settings, name="dashboard_settings"),
+    path(WORKSPACE + "settings/usage/", usage.usage, name="dashboard_usage"),
+    path(EXPORTS, exports.export_list, name="dashboard_exports"),
+    path(EXPORTS + "create/", exports.export_create, name="dashboard_export_create"),
+    path(
+        EXPORTS + "<uuid:export_id>/archive/",
+        exports.export_archive,
+        name="dashboard_export_archive",
+    ),
+    path(WEBHOOKS, webhooks.webhook_list, name="dashboard_webhooks"),
+    path(WEBHOOKS + "create/", webhooks.webhook_create, name="dashboard_webhook_create"),
+    path(WEBHOOK, webhooks.webhook, name="dashboard_webhook"),
+    path(WEBHOOK + "ping/", webhooks.webhook_ping, name="dashboard_webhook_ping"),
+    path(WEBHOOK + "switch/", webhooks.webhook_switch, name="dashboard_webhook_switch"),
+    path(WEBHOOK + "delete/", webhooks.webhook_delete, name="dashboard_webhook_delete"),
 ]

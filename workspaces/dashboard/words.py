@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-CURRENT, STALE, PAST, GAP, FAILED = "●", "◐", "○", "◇", "▲"
+from workspaces.dashboard.run_words import (
+    CURRENT,
+    FAILED,
+    GAP,
+    PAST,
+    RUN_GLYPHS,
+    RUN_WORDS,
+    STALE,
+)
+
 TONES = {CURRENT: "current", STALE: "stale", PAST: "past", GAP: "stale", FAILED: "failed"}
 
 GLYPHS = {
@@ -28,6 +37,11 @@ GLYPHS = {
     "idle": CURRENT, "queued": STALE,
     # keys
     "key_active": CURRENT, "key_expired": PAST, "key_revoked": PAST,
+    # webhooks and what they were told
+    "hook_on": CURRENT, "hook_off": PAST, "sent_pending": STALE, "sent_delivered": CURRENT,
+    "sent_failed": FAILED, "sent_cancelled": PAST,
+    # steps of Connect
+    "step_done": CURRENT, "step_open": PAST,
     # gaps
     "open": GAP, "answered": CURRENT, "dismissed": PAST, "missing": GAP, "conflicting": FAILED,
     "low_confidence": GAP, "outside_time_range": GAP,
@@ -35,6 +49,7 @@ GLYPHS = {
     "none": GAP, "low": GAP, "medium": STALE, "high": CURRENT,
     # freshness
     "fresh": CURRENT, "recent": CURRENT, "older": PAST,
+    **RUN_GLYPHS,
 }  # fmt: skip
 
 WORDS = {
@@ -164,9 +179,28 @@ WORDS = {
     "markdown_folder": _("markdown folder"),
     "connector.sync": _("read a source"),
     "webhook.deliver": _("tell a webhook"),
+    "session.distill": _("distil a session"),
+    "workspace.export_requested": _("asked for an export"),
+    "workspace.import_requested": _("sent an archive to import"),
+    "workspace.export": _("export the workspace"),
+    "workspace.import": _("import an archive"),
+    "approval.approved": _("approved calls of an agent"),
+    "approval.denied": _("denied calls of an agent"),
     "webhook.created": _("added a webhook"),
     "webhook.changed": _("changed a webhook"),
     "webhook.deleted": _("deleted a webhook"),
+    "hook_on": pgettext_lazy("webhook", "on"),
+    "hook_off": _("paused"),
+    "sent_pending": _("waiting to be sent"),
+    "sent_delivered": _("delivered"),
+    "sent_failed": _("not delivered"),
+    "sent_cancelled": _("dropped"),
+    "sent_refused_address": _("this address is not called"),
+    "sent_no_answer": _("no answer"),
+    "step_done": _("arrived"),
+    "step_open": _("awaited"),
+    "optional": _("optional"),
+    "required": _("required"),
     "old": _("before"),
     "new": _("after"),
     "alias": _("alias"),
@@ -260,6 +294,7 @@ WORDS = {
     "time": _("time"),
     "embedding_pending": _("leaves that wait for their vector"),
     "bodies": _("bodies that could not be read"),
+    **RUN_WORDS,
 }
 
 
@@ -280,6 +315,12 @@ def word_for(code: object) -> str:
         return gettext("undid: %(change)s") % {"change": word_for(text.removesuffix(UNDONE))}
     known = WORDS.get(text)
     return str(known) if known is not None else text.replace("_", " ").replace(".", " ")
+
+
+def word_of(code: object, kind: str) -> str:
+    """The word of a code of one kind, `kind_code`; without one the code as it is read."""
+    known = WORDS.get(f"{kind}_{code}")
+    return word_for(code) if known is None else str(known)
 
 
 def chip_for(code: str) -> Chip:

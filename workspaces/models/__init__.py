@@ -1,5 +1,6 @@
 """All models of the app, for Django's registry; code imports from the defining module."""
 
+from workspaces.models.circuits import Circuit
 from workspaces.models.connectors import Connector, ConnectorObject
 from workspaces.models.entities import Entity
 from workspaces.models.erasure import ErasedText, Erasure
@@ -16,6 +17,7 @@ from workspaces.models.tenancy import (
     Tenant,
     Workspace,
 )
+from workspaces.models.transfers import Transfer
 from workspaces.models.trees import (
     LeafEntity,
     LeafSource,
@@ -24,12 +26,14 @@ from workspaces.models.trees import (
     SummaryNode,
     Tree,
 )
+from workspaces.models.usage import ModelCall, UsageDay
 from workspaces.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
     "ApiKey",
     "Audit",
     "Chunk",
+    "Circuit",
     "Connector",
     "ConnectorObject",
     "EmbeddingModel",
@@ -47,11 +51,14 @@ __all__ = [
     "LexemeEntry",
     "Membership",
     "MergedLeaf",
+    "ModelCall",
     "RetiredBody",
     "SourceLeaf",
     "SummaryNode",
     "Tenant",
+    "Transfer",
     "Tree",
+    "UsageDay",
     "VectorEntry",
     "Webhook",
     "WebhookDelivery",

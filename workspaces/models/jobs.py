@@ -23,6 +23,9 @@ class Job(models.Model):
         CONNECTOR_SYNC = "connector.sync"
         ERASE = "erase"
         WEBHOOK_DELIVER = "webhook.deliver"
+        WORKSPACE_EXPORT = "workspace.export"
+        WORKSPACE_IMPORT = "workspace.import"
+        SESSION_DISTILL = "session.distill"
 
     class State(models.TextChoices):
         READY = "ready"

@@ -5,7 +5,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from holamem.ids import new_id
-from workspaces.settings import WorkspaceSettings
+from workspaces.settings import TenantQuotas, WorkspaceSettings
 
 
 class Tenant(models.Model):
@@ -15,10 +15,16 @@ class Tenant(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
     settings = models.JSONField(default=dict, blank=True)
+    # As `TenantQuotas` has them.
     quotas = models.JSONField(default=dict, blank=True)
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def limits(self) -> TenantQuotas:
+        """The stored quotas as a validated object; None for what was never set."""
+        return TenantQuotas.model_validate(self.quotas)
 
 
 class Membership(models.Model):

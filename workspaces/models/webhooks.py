@@ -18,6 +18,10 @@ class Webhook(models.Model):
         GAP_OPENED = "gap.opened"
         GAP_CLOSED = "gap.closed"
         JOB_PARKED = "job.parked"
+        RUN_COMPLETED = "run.completed"
+        RUN_FAILED = "run.failed"
+        RUN_CANCELLED = "run.cancelled"
+        APPROVAL_REQUIRED = "approval.required"
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="webhooks")

@@ -14,7 +14,6 @@ from holamem.errors import Conflict, MalformedReply
 from workspaces.index.embedding import current_model
 from workspaces.judging.base import Admission, Assignment, ChunkContext, Judge
 from workspaces.judging.leaf_words import title_of
-from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.ahead import Ahead, Judged, is_offline
@@ -24,6 +23,7 @@ from workspaces.services.jobs import ClaimedJob, require_lease
 from workspaces.services.leaf_rows import LeafPlan
 from workspaces.services.leaves import PlanChanged, commit_leaf, link_duplicate
 from workspaces.services.lineage import resolve_part
+from workspaces.services.model_calls import judge_of
 from workspaces.services.owners import plan_owner
 from workspaces.services.placement import Placement, place
 from workspaces.services.shortlist import entity_shortlist
@@ -39,7 +39,7 @@ def process_chunk(
     workspace: Workspace, *, job: ClaimedJob, event: Event, chunk: Chunk, ahead: Ahead
 ) -> None:
     """Steps 3 to 12 for one chunk. Model calls and file writes happen outside transactions."""
-    judge = configured_judge()
+    judge = judge_of(workspace, scope_id=event.scope_id)
     judged = ahead.of(event, chunk)
     admission = judged.admission
     is_admitted = note_admission(workspace, chunk=chunk, admission=admission)
@@ -98,7 +98,8 @@ def _judge(
 
 def remember(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan, judged: Judged) -> None:
     """Commit, and plan again where another worker changed what the plan rests on."""
-    event, chunk, judge = plan.event, plan.chunk, configured_judge()
+    event, chunk = plan.event, plan.chunk
+    judge = judge_of(workspace, scope_id=event.scope_id)
     for _ in range(PLAN_TRIES):
         faults.point("chunk.planned")
         try:

@@ -1,7 +1,6 @@
 """The decisions of the write path for one event, with nothing written."""
 
 from workspaces.index.embedding import embed_passage, passage_text
-from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.admission import admit_chunk, chunk_context
@@ -9,6 +8,7 @@ from workspaces.services.chunk_steps import place_chunk, plan_chunk
 from workspaces.services.chunks import build_chunks
 from workspaces.services.end_users import end_user_scope
 from workspaces.services.intake import EventDraft, build_event, prepare_draft
+from workspaces.services.model_calls import judge_of
 from workspaces.services.principals import Principal
 from workspaces.services.results import ChunkResult
 
@@ -29,7 +29,7 @@ def dry_run(workspace: Workspace, *, draft: EventDraft, principal: Principal) ->
 
 
 def _decide(workspace: Workspace, *, event: Event, chunk: Chunk) -> ChunkResult:
-    judge = configured_judge()
+    judge = judge_of(workspace, scope_id=event.scope_id)
     context = chunk_context(workspace, event=event, chunk=chunk)
     admission = admit_chunk(context, event=event, judge=judge)
     if admission.confidence < workspace.preferences.admission_threshold:

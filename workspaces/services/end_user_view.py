@@ -1,5 +1,6 @@
 """End users as their tenant sees them: who they are, how much is known, and all of it as one file."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,16 @@ from workspaces.models.tenancy import ApiKey, EndUser, Workspace
 from workspaces.models.trees import GONE_LEAVES, SourceLeaf
 from workspaces.services.listing import Listed, Slice, read_slice
 from workspaces.services.principals import Principal
+
+# Rows of JSON that another app keeps of a person, by the name of their section.
+Exporter = Callable[[Workspace, EndUser], list[dict[str, Any]]]
+SECTIONS = ("conversations", "text_memory")
+_exporters: dict[str, Exporter] = {}
+
+
+def register_exporter(section: str, exporter: Exporter) -> None:
+    """Called once when the app that keeps it is ready; `section` is one of SECTIONS."""
+    _exporters[section] = exporter
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,13 @@ def export_end_user(workspace: Workspace, *, user: EndUser) -> dict[str, Any]:
             for row in entities
         ],
         "events": lines,
+        **{name: _section(workspace, user=user, name=name) for name in SECTIONS},
     }
+
+
+def _section(workspace: Workspace, *, user: EndUser, name: str) -> list[dict[str, Any]]:
+    exporter = _exporters.get(name)
+    return [] if exporter is None else exporter(workspace, user)
 
 
 def _visible(workspace: Workspace, principal: Principal) -> QuerySet[EndUser]:

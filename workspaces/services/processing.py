@@ -13,7 +13,6 @@ from uuid import UUID
 
 from holamem import faults
 from holamem.database.scope import workspace_scope
-from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.ahead import Ahead, is_offline
@@ -27,6 +26,8 @@ from workspaces.services.jobs import (
     held_leases,
     require_lease,
 )
+from workspaces.services.model_calls import judge_of
+from workspaces.services.quotas import room_for_events
 from workspaces.services.settling import settle_revision
 from workspaces.services.together import settle_first
 
@@ -68,12 +69,17 @@ def process_events(workspace: Workspace, jobs: Sequence[ClaimedJob]) -> dict[UUI
     """The same for several of one scope; errors by job.
 
     Each chunk finds what the chunks before it have left, as if the events came one by one.
+    Those for which the tenant has no room are not taken up.
     """
+    room, refusal = room_for_events(workspace, wanted=len(jobs))
     turn = _Pass(time.monotonic() + PASS_SECONDS)
-    works = _take_up(workspace, jobs=jobs)
+    if refusal is not None:
+        turn.errors = {job.id: refusal for job in jobs[room:]}
+    works = _take_up(workspace, jobs=jobs[:room]) if room else []
     waiting = [(work.event, chunk) for work in works for chunk in work.chunks]
-    ahead = Ahead(workspace, judge=configured_judge(), waiting=waiting)
-    for are_together, group in _groups(works):
+    judge = judge_of(workspace, scope_id=jobs[0].scope_id)
+    ahead = Ahead(workspace, judge=judge, waiting=waiting)
+    for are_together, group in _groups(works, offline=is_offline(judge)):
         if are_together:
             _process_together(workspace, works=group, ahead=ahead, turn=turn)
         else:
@@ -82,12 +88,11 @@ def process_events(workspace: Workspace, jobs: Sequence[ClaimedJob]) -> dict[UUI
     return turn.errors | _mark_processed(workspace, works=turn.done)
 
 
-def _groups(works: Sequence[_Taken]) -> Iterator[tuple[bool, list[_Taken]]]:
+def _groups(works: Sequence[_Taken], *, offline: bool) -> Iterator[tuple[bool, list[_Taken]]]:
     """Neighbours that may be planned together, and the others, in their order.
 
     A revision at a source is settled before the next one is looked at.
     """
-    offline = is_offline(configured_judge())
     for are_together, group in groupby(
         works, lambda work: offline and work.event.category == Category.INTERACTION
     ):

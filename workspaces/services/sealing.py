@@ -19,12 +19,12 @@ from holamem.database.statements import run_together
 from holamem.ids import new_id
 from workspaces.bodies import BodyMissing, copy_bodies, copy_body, delete_bodies
 from workspaces.body_paths import retired_path, scope_directory, summary_path
-from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
 from workspaces.services.job_rows import NewJob, new_jobs_statement
 from workspaces.services.jobs import ClaimedJob, LeaseLost, add_job, require_lease, wake_for
+from workspaces.services.model_calls import judge_of
 from workspaces.services.policies import lowest_trust
 from workspaces.services.rebuild.sidecar import is_mirror_due, mirror_tree
 from workspaces.services.seal_plan import LIVE, Child, Step, child_key, next_step
@@ -104,7 +104,7 @@ def perform(workspace: Workspace, *, job: ClaimedJob, step: Step) -> SummaryNode
     height = _height_after(step)
     draft, node = None, None
     if step.kind in ("seal", "replace", "root"):
-        judge = configured_judge()
+        judge = judge_of(workspace, scope_id=step.tree.scope_id)
         draft = draft_summary(step, judge=judge)
         faults.point("seal.after_draft")
         node = _new_node(workspace, step=step, directory=directory, height=height)

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Count, Min, Q, QuerySet, TextField, Value
 from django.db.models.functions import Now
 
 from holamem.clock import now
@@ -16,6 +18,7 @@ from workspaces.models.jobs import Job
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import LIVE_SUMMARIES, SourceLeaf, Tree
+from workspaces.services.quotas import QuotaReached, reached_quota
 
 PENDING = (Job.State.READY, Job.State.RUNNING)
 BACKLOG_TOPICS = {
@@ -32,6 +35,7 @@ class WorkspaceStatus:
 
     `backlog` counts ready, delayed and running jobs by purpose, and `parked` ones, which do not
     keep the workspace from being `idle`. `oldest_age_s`: seconds, 0 with nothing pending.
+    `quotas_reached` are names of the tenant's quotas for which work of this workspace waits.
     """
 
     leaves: int
@@ -41,6 +45,7 @@ class WorkspaceStatus:
     backlog: dict[str, int]
     oldest_age_s: float
     idle: bool
+    quotas_reached: list[str]
 
 
 def workspace_status(workspace: Workspace, *, scopes: Scopes) -> WorkspaceStatus:
@@ -55,6 +60,7 @@ def workspace_status(workspace: Workspace, *, scopes: Scopes) -> WorkspaceStatus
             backlog={name: jobs[name] for name in (*BACKLOG_TOPICS, "parked")},
             oldest_age_s=_seconds_since(jobs["oldest"]),
             idle=jobs["pending"] == 0,
+            quotas_reached=sorted({reached_quota(error) for error in jobs["held"]}),
         )
 
 
@@ -77,6 +83,12 @@ def _job_counts(jobs: QuerySet[Job]) -> dict[str, Any]:
         parked=Count("id", filter=Q(state=Job.State.PARKED)),
         pending=Count("id", filter=pending),
         oldest=Min("created_at", filter=pending),
+        held=ArrayAgg(
+            "error",
+            filter=Q(state=Job.State.READY, error__startswith=QuotaReached.code),
+            distinct=True,
+            default=Value([], output_field=ArrayField(TextField())),
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.errors import Conflict, InvalidInput
 from workspaces.models.tenancy import ApiKey, Membership, Tenant, Workspace
 from workspaces.services.api_keys import issue_key
+from workspaces.services.quotas import set_quotas
 from workspaces.services.rebuild.sidecar import mirror_workspace
 from workspaces.services.topology import request_seal
 from workspaces.settings import WorkspaceSettings
@@ -43,10 +44,12 @@ class NewTenant:
     api_key: str
 
 
-def create_tenant_with_key(*, slug: str, name: str, workspace_slug: str) -> NewTenant:
+def create_tenant_with_key(
+    *, slug: str, name: str, workspace_slug: str, quotas: Mapping[str, object] | None = None
+) -> NewTenant:
     """A tenant that can start at once: all of it or nothing. Raises as its parts do."""
     with transaction.atomic():
-        tenant = create_tenant(slug=slug, name=name)
+        tenant = set_quotas(create_tenant(slug=slug, name=name), quotas=quotas or {})
         workspace = create_workspace(tenant, slug=workspace_slug, name=workspace_slug)
         issued = issue_key(tenant, name="first key", permissions=list(ApiKey.Permission.values))
     return NewTenant(tenant.slug, workspace.slug, issued.token)

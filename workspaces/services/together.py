@@ -11,7 +11,6 @@ from holamem import faults
 from holamem.database.scope import reading_scope, workspace_scope
 from holamem.database.statements import Statement, run_together
 from holamem.errors import HolamemError
-from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.ahead import Ahead
@@ -19,6 +18,7 @@ from workspaces.services.chunk_steps import note_admission, remember
 from workspaces.services.erasure.texts import TextErased, erased_chunks
 from workspaces.services.jobs import ClaimedJob, LeaseLost, held_leases
 from workspaces.services.leaves import PlanChanged
+from workspaces.services.model_calls import judge_of
 from workspaces.services.window_commit import commit_window
 from workspaces.services.windows import Planned, Waiting, plan_window
 
@@ -76,7 +76,9 @@ def _look(workspace: Workspace, *, waiting: Sequence[Waiting]) -> _Outlook:
     ours = {one.chunk.id for one in waiting}
     rejected, admitted = list[Waiting](), list[Waiting]()
     order: list[UUID] = []
-    with reading_scope(workspace, [waiting[0].event.scope_id]):
+    scope_id = waiting[0].event.scope_id
+    judge = judge_of(workspace, scope_id=scope_id)
+    with reading_scope(workspace, [scope_id]):
         gone = erased_chunks(workspace, waiting=[(one.event, one.chunk) for one in waiting])
         open_chunks = workspace.chunks.filter(id__in=ours, outcome=Chunk.Outcome.PENDING)
         pending = set(open_chunks.values_list("id", flat=True))
@@ -88,9 +90,7 @@ def _look(workspace: Workspace, *, waiting: Sequence[Waiting]) -> _Outlook:
             is_admitted = note_admission(workspace, chunk=one.chunk, admission=admission)
             if one.chunk.id in pending:
                 (admitted if is_admitted else rejected).append(one)
-        planned = (
-            plan_window(workspace, waiting=admitted, judge=configured_judge()) if admitted else []
-        )
+        planned = plan_window(workspace, waiting=admitted, judge=judge) if admitted else []
     if len(planned) < len(admitted):
         order = order[: order.index(admitted[len(planned)].chunk.id)]
     settled = set(order)
@@ -102,7 +102,7 @@ def _reject(workspace: Workspace, *, rejected: Sequence[Waiting]) -> None:
     """In one step. Raises LeaseLost when another worker took one of the jobs over."""
     if not rejected:
         return
-    judge = configured_judge().name
+    judge = judge_of(workspace, scope_id=rejected[0].event.scope_id).name
     jobs = {one.job.id: one.job for one in rejected}
     told = Statement(
         "UPDATE workspaces_chunk AS chunk SET outcome = 'rejected', reason = told.reason,"

@@ -32,6 +32,7 @@ from workspaces.services.jobs import (
     postpone_job,
     renew_leases,
 )
+from workspaces.services.quotas import QuotaReached, hold_back
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +139,10 @@ def _settle(job: ClaimedJob, *, error: Exception | None) -> str:
         return "postponed"
     if isinstance(error, ProviderError):
         return _settle_provider_error(job, error)
+    if isinstance(error, QuotaReached):
+        postpone_job(job, error=f"{error.code}: {error}", delay_seconds=error.retry_after_seconds)
+        hold_back(job.workspace_id, topic=job.topic, error=error)
+        return "held_back"
     if isinstance(error, EmbeddingMismatch | StorageRefused):
         # Every job would fail the same way until an operator sets the model or the disk right.
         postpone_job(job, error=f"{error.code}: {error}", delay_seconds=POSTPONE_SECONDS)

@@ -5,10 +5,11 @@ from datetime import datetime
 from django import template
 from django.utils import timezone
 from django.utils.timesince import timesince
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from holamem.clock import now
-from workspaces.dashboard.words import WORDS, Chip, chip_for, word_for
+from workspaces.dashboard.words import WORDS, Chip, chip_for, word_for, word_of
 
 register = template.Library()
 MINUTE_SECONDS = 60
@@ -17,6 +18,17 @@ MINUTE_SECONDS = 60
 @register.filter
 def word(code: object) -> str:
     return word_for(code)
+
+
+@register.filter
+def word_or_said(text: str, kind: str) -> str:
+    """A code gets its word; what a person wrote stays as it is, to its last full stop."""
+    return str(WORDS.get(f"{kind}_{text}", text))
+
+
+@register.filter
+def word_as(code: object, kind: str) -> str:
+    return word_of(code, kind)
 
 
 CODED_FACTS = {
@@ -86,6 +98,19 @@ def distance(at: datetime) -> str:
 @register.filter
 def is_moment(value: object) -> bool:
     return isinstance(value, datetime)
+
+
+AXIS_UNITS = {"zh": ((100_000_000, "亿"), (10_000, "万")), "en": ((1_000_000, "M"), (1_000, "k"))}
+
+
+@register.filter
+def on_axis(value: int) -> str:
+    """Short, for axes only: 12k and 3M, or 1.2万; everywhere else numbers are full."""
+    units = AXIS_UNITS["zh" if (get_language() or "").startswith("zh") else "en"]
+    for size, sign in units:
+        if value >= size:
+            return f"{value / size:g}{sign}"
+    return str(value)
 
 
 @register.filter

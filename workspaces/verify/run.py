@@ -17,11 +17,13 @@ from workspaces.verify import (
     sidecars,
     tenancy,
     topology,
+    usage,
     versions,
 )
 from workspaces.verify.findings import ROWS_SHOWN, Check, Finding, Severity, to_finding
 
 EXIT_CLEAN, EXIT_WARNINGS, EXIT_ERRORS = 0, 1, 2
+SIDECARS = frozenset({"B9"})
 
 _checks: list[Check] = [
     *bodies.CHECKS,
@@ -36,6 +38,7 @@ _checks: list[Check] = [
     *erasure.CHECKS,
     *integration.CHECKS,
     *ledger.CHECKS,
+    *usage.CHECKS,
     *tenancy.CHECKS,
 ]
 
@@ -56,6 +59,16 @@ def verify_workspace(workspace: Workspace) -> list[Finding]:
         for check in _checks
         for violation in islice(check.find(workspace), ROWS_SHOWN)
     ]
+
+
+def broken_codes(workspace: Workspace) -> list[str]:
+    """Of what is wrong with the rows and bodies of a workspace that is being imported.
+
+    Its sidecars are written once it is there.
+    """
+    found = verify_workspace(workspace)
+    errors = {finding.code for finding in found if finding.severity is Severity.ERROR}
+    return sorted(errors - SIDECARS)
 
 
 def verify_installation() -> list[Finding]:

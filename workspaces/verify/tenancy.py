@@ -28,12 +28,24 @@ WITHOUT_WORKSPACE = frozenset(
 WORKSPACE_OPTIONAL = frozenset(
     {"workspaces_apikey", "workspaces_audit", "workspaces_idempotencyrecord"}
 )
-WITHOUT_SCOPE = WITHOUT_WORKSPACE | WORKSPACE_OPTIONAL | {"workspaces_enduser"}
+# Of the workspace as a whole: every scope of it shares them.
+WORKSPACE_ONLY = frozenset(
+    {
+        "workspaces_enduser",
+        "workspaces_usageday",
+        "workspaces_circuit",
+        "agents_agent",
+        "agents_distillationnight",
+    }
+)
+WITHOUT_SCOPE = WITHOUT_WORKSPACE | WORKSPACE_OPTIONAL | WORKSPACE_ONLY
 WITHOUT_POLICY = frozenset({"workspaces_embeddingmodel"})
 TRIGGERS = (
     ("workspaces_sourceleaf", "protect_leaf"),
     ("workspaces_summarynode", "protect_summary"),
     ("workspaces_audit", "append_only"),
+    ("agents_runevent", "append_only"),
+    ("agents_historyentry", "append_only"),
 )
 KEY_PATTERN = rf"\y{TOKEN_PREFIX}_[0-9a-f]{{10}}_[0-9a-f]{{64}}\y"
 

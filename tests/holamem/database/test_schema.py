@@ -59,7 +59,7 @@ def test_the_version_is_that_of_the_project() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["qcluster"], ["backup", "--to", "nowhere"]])
+@pytest.mark.parametrize("command", [["qcluster"], ["runner"], ["backup", "--to", "nowhere"]])
 def test_nothing_works_on_the_database_of_a_newer_release(
     newer: Installation, command: list[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_it_prints_one_line_serves_and_stops_within_ten_seconds(data_dir: Path, 
         "url", "api_key", "workspace", "admin_user", "admin_password", "pid",
     }  # fmt: skip
     assert ready["pid"] == process.pid
+    assert {log.stem for log in (data_dir / "logs").iterdir()} >= {"web", "worker", "runner"}
     assert time.monotonic() - began < 10
     assert process.returncode == 0
     assert rest == ""

@@ -59,6 +59,7 @@ def test_the_texts_are_distinct_the_same_each_time_and_in_both_languages() -> No
     assert len(chinese) == 100
 
 
+@pytest.mark.slow
 def test_a_tree_that_grows_costs_less_than_a_node_for_each_leaf() -> None:
     measured = {measure.name: measure for measure in measure_seal(leaves=100)}
     assert not measured["nodes_per_leaf_100"].is_missed

@@ -143,6 +143,7 @@ def test_the_same_topology_and_the_same_answers_come_back(grown: Workspace, tmp_
         assert_clean(again)
 
 
+@pytest.mark.slow
 def test_corrections_come_back_and_nothing_forgotten_does(grown: Workspace, tmp_path: Path) -> None:
     correct_a_lot(grown)
     before, said = topology(grown), answers(grown)

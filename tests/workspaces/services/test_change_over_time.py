@@ -3,6 +3,8 @@
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from tests.workspaces.memory import ATLAS_FACTS, MORNING, draft, drain, remember
 from workspaces.models.tenancy import Workspace
@@ -77,6 +79,7 @@ def test_unrelated_facts_never_retire_each_other(workspace: Workspace) -> None:
     assert {result.chunks[0].outcome for result in results} == {"created"}
 
 
+@pytest.mark.slow
 def test_superseding_a_sealed_leaf_replaces_every_summary_above_it(workspace: Workspace) -> None:
     remember(workspace, draft(MONDAY))
     remember(workspace, *[draft(text, minutes=n + 1) for n, text in enumerate(ATLAS_FACTS[:16])])

@@ -54,7 +54,10 @@ def summaries(workspace: Workspace) -> list[SummaryNode]:
         return list(workspace.summaries.order_by("height", "id"))
 
 
-@pytest.mark.parametrize(("facts", "place", "words", "question"), LANGUAGES)
+@pytest.mark.parametrize(
+    ("facts", "place", "words", "question"),
+    [pytest.param(*LANGUAGES[0], marks=pytest.mark.slow), LANGUAGES[1]],
+)
 def test_nothing_says_it_before_and_after_the_replacement(
     workspace: Workspace, facts: tuple[str, ...], place: int, words: str, question: str
 ) -> None:
@@ -100,6 +103,7 @@ def test_a_summary_that_was_replaced_before_is_withheld_too(workspace: Workspace
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_an_old_version_is_forgotten_while_its_summary_waits(workspace: Workspace) -> None:
     """A stale summary speaks of the version before the correction."""
     ids = remember_all(workspace, *ATLAS_FACTS[:8])
@@ -135,6 +139,7 @@ def test_the_same_words_in_history_are_forgotten_too(workspace: Workspace) -> No
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_where_it_was_moved_from_is_forgotten_too(workspace: Workspace) -> None:
     ids = remember_all(workspace, *ATLAS_FACTS[:8], "Mara Lindqvist is on call this week.")
     with workspace_scope(workspace):

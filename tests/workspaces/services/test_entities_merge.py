@@ -308,6 +308,7 @@ def test_sealed_trees_are_right_after_a_merge(workspace: Workspace) -> None:
     assert merged.height >= 2
 
 
+@pytest.mark.slow
 def test_a_tree_is_not_summarised_again_for_every_batch(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +340,7 @@ def test_a_forgotten_leaf_stays_behind_and_follows_when_it_is_restored(
     assert texts_of(gateways, BOREALIS) == []
 
 
+@pytest.mark.slow
 def test_a_leaf_whose_body_is_gone_parks_the_merge_and_moves_the_rest(
     workspace: Workspace,
 ) -> None:

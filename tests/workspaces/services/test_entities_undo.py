@@ -145,6 +145,7 @@ def test_an_undo_goes_on_where_it_stopped(
     assert texts_of(gateways, BOREALIS) == sorted(BOREALIS_TEXTS)
 
 
+@pytest.mark.slow
 def test_an_earlier_merge_is_taken_back_after_the_later_one(gateways: Workspace) -> None:
     first = merge(gateways, MARA, BOREALIS)
     settle(gateways)
@@ -163,6 +164,7 @@ def test_an_earlier_merge_is_taken_back_after_the_later_one(gateways: Workspace)
     assert texts_of(gateways, BOREALIS) == sorted(BOREALIS_TEXTS)
 
 
+@pytest.mark.slow
 def test_a_merge_waits_until_an_undo_has_ended(gateways: Workspace) -> None:
     merged = merge(gateways, BOREALIS, ATLAS)
     settle(gateways)

@@ -43,7 +43,13 @@ Canary = Callable[[], str]
 LANGUAGES: list[tuple[Say, Canary]] = [(english, english_canary), (chinese, chinese_canary)]
 
 
-@pytest.mark.parametrize(("say", "canary"), LANGUAGES, ids=["en", "zh"])
+@pytest.mark.parametrize(
+    ("say", "canary"),
+    [
+        pytest.param(*LANGUAGES[0], id="en", marks=pytest.mark.slow),
+        pytest.param(*LANGUAGES[1], id="zh"),
+    ],
+)
 def test_no_table_holds_the_word_once_the_call_returns_and_no_file_once_it_is_complete(
     tenant: Tenant, say: Say, canary: Canary
 ) -> None:
@@ -137,6 +143,7 @@ def test_the_whole_history_goes_in_both_directions(workspace: Workspace) -> None
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_one_version_alone_goes_when_asked_for(workspace: Workspace) -> None:
     gone, kept = english_canary(), english_canary()
     results = [
@@ -156,6 +163,7 @@ def test_one_version_alone_goes_when_asked_for(workspace: Workspace) -> None:
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_corrected_text_goes_with_what_corrected_it(workspace: Workspace) -> None:
     wrong, right = english_canary(), english_canary()
     [result] = remember(workspace, draft(english(wrong)))
@@ -172,6 +180,7 @@ def test_a_corrected_text_goes_with_what_corrected_it(workspace: Workspace) -> N
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_moved_leaf_goes_from_both_trees(workspace: Workspace) -> None:
     word = english_canary()
     [result, _] = remember(
@@ -205,6 +214,7 @@ def test_a_forgotten_leaf_can_be_erased(workspace: Workspace) -> None:
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_the_same_text_that_was_forgotten_before_goes_too(workspace: Workspace) -> None:
     """Otherwise somebody could restore it."""
     word = english_canary()
@@ -231,6 +241,7 @@ def test_every_event_that_said_it_loses_its_text(workspace: Workspace) -> None:
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_rejected_message_with_the_same_text_goes_too(workspace: Workspace) -> None:
     word = english_canary()
     text = f"I have deployed the Atlas gateway for {word}."
@@ -294,6 +305,7 @@ def test_a_subject_that_nothing_speaks_of_any_more_loses_its_name(workspace: Wor
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_subject_that_other_memory_speaks_of_keeps_its_name(workspace: Workspace) -> None:
     word = english_canary()
     results = remember(
@@ -330,6 +342,7 @@ def test_the_same_text_of_others_stays(tenant: Tenant) -> None:
     assert_clean(other)
 
 
+@pytest.mark.slow
 def test_a_preview_counts_and_changes_nothing(tenant: Tenant) -> None:
     workspace = workspace_of(tenant)
     leaf_id = sealed_memory(workspace, english(english_canary()))

@@ -117,6 +117,7 @@ def test_a_restored_dump_loses_it_again(tenant: Tenant) -> None:
     assert [found.message for found in verify_workspace(workspace) if found.code == "S5"] == []
 
 
+@pytest.mark.slow
 def test_files_that_a_restore_brought_back_go_again(tenant: Tenant) -> None:
     """Also those of a subject that has lost its name, and with it its folder."""
     workspace, word, name = workspace_of(tenant), english_canary(), english_canary()
@@ -134,6 +135,7 @@ def test_files_that_a_restore_brought_back_go_again(tenant: Tenant) -> None:
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_an_event_of_the_dump_that_was_not_judged_yet_stays_erased(workspace: Workspace) -> None:
     word = english_canary()
     [event_id] = receive_events(

@@ -237,6 +237,7 @@ def test_a_plan_for_a_day_to_come_was_not_written_then(workspace: Workspace, fol
     assert found.year < 2999
 
 
+@pytest.mark.slow
 def test_a_very_long_section_comes_in_parts(workspace: Workspace, folder: Path) -> None:
     paragraphs = [f"Paragraph {n}. " + "words " * 2000 for n in range(60)]
     (folder / "shards/long.md").write_text("\n\n".join(paragraphs))

@@ -151,6 +151,7 @@ def test_every_kind_of_integration_event_is_a_revision_of_its_object(
     assert second.chunks[0].tree_key == "files:docs"
 
 
+@pytest.mark.slow
 def test_each_account_of_a_provider_has_a_tree_of_its_own(workspace: Workspace) -> None:
     remember(
         workspace,
@@ -178,6 +179,7 @@ def test_no_leaf_is_shared_between_the_categories(workspace: Workspace, text: st
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_parts_of_an_older_revision_that_arrives_late_are_all_past(workspace: Workspace) -> None:
     remember(workspace, revision("Only this is left.", minutes=10))
     remember(workspace, revision("\n\n".join(LONG)))
@@ -199,6 +201,7 @@ def test_of_two_revisions_at_one_time_the_one_that_came_later_counts(workspace: 
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_of_two_revisions_at_one_time_the_order_of_the_work_does_not_count(
     workspace: Workspace,
 ) -> None:
@@ -210,6 +213,7 @@ def test_of_two_revisions_at_one_time_the_order_of_the_work_does_not_count(
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_versions_that_arrive_in_any_order_never_overlap(workspace: Workspace) -> None:
     for minutes in (30, 0, 20, 10):
         remember(workspace, revision(f"Port is {minutes}.", minutes=minutes))
@@ -224,6 +228,7 @@ def test_versions_that_arrive_in_any_order_never_overlap(workspace: Workspace) -
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_an_older_text_that_comes_after_a_newer_one_is_not_taken_for_it(
     workspace: Workspace,
 ) -> None:
@@ -234,6 +239,7 @@ def test_an_older_text_that_comes_after_a_newer_one_is_not_taken_for_it(
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_what_the_source_confirmed_later_is_not_replaced_by_what_came_between(
     workspace: Workspace,
 ) -> None:
@@ -243,6 +249,7 @@ def test_what_the_source_confirmed_later_is_not_replaced_by_what_came_between(
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_part_that_only_moves_stays_the_leaf_that_it_is(workspace: Workspace) -> None:
     remember(workspace, revision("\n\n".join(LONG)))
     before = {leaf.id for leaf in leaves(workspace)}
@@ -293,6 +300,7 @@ def test_an_end_users_object_is_not_the_shared_one(workspace: Workspace) -> None
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_the_same_name_from_another_source_is_another_object(workspace: Workspace) -> None:
     remember(workspace, revision("Port is 1."), revision("Port is 2.", source="mirror"))
     assert sorted(current(workspace)) == ["Port is 1.", "Port is 2."]

@@ -4,6 +4,7 @@ import pytest
 
 from holamem.database.scope import system_scope
 from tests.openai_server import Behaviour, failure, hang, too_many_requests
+from tests.sampling import sampled
 from tests.verification import assert_clean
 from tests.workspaces.memory import draft, drain, remember, results_of, unfinished_jobs
 from tests.workspaces.model_memory import ATLAS, LOG, PORT, know_atlas, leaves_of, make_due
@@ -22,7 +23,7 @@ OUTAGES: dict[str, Behaviour] = {
 
 
 @pytest.mark.parametrize("purpose", ["admission", "assignment", "comparison"])
-@pytest.mark.parametrize("case", OUTAGES)
+@pytest.mark.parametrize("case", sampled(OUTAGES, fast=("too many requests", "wrong key")))
 def test_during_an_outage_the_event_waits_without_losing_attempts(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, purpose: str, case: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from holamem.database.scope import workspace_scope
 from tests.workspaces.memory import ATLAS_FACTS, draft, drain, remember
 from workspaces.bodies import body_storage, read_markdown
@@ -90,6 +92,7 @@ def test_a_summary_says_only_what_its_children_say_and_cites_them(workspace: Wor
             assert line.removeprefix("- ").strip() in ATLAS_FACTS
 
 
+@pytest.mark.slow
 def test_a_body_that_gave_way_is_kept_for_a_day(workspace: Workspace) -> None:
     remember(workspace, *[draft(text, minutes=n) for n, text in enumerate(ATLAS_FACTS[:16])])
     with workspace_scope(workspace):

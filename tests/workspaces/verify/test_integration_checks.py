@@ -11,7 +11,7 @@ from tests.workspaces.connectors.folders import allow, write
 from tests.workspaces.memory import draft, drain, principal_of, remember
 from tests.workspaces.services.test_lineage import deletion
 from tests.workspaces.services.test_revisions import revision
-from tests.workspaces.verify.test_checks import codes_after
+from tests.workspaces.verify.test_checks import is_found
 from workspaces.models.tenancy import Workspace
 from workspaces.services.integrations.connectors import create_connector, request_sync
 from workspaces.services.tenants import create_tenant, create_workspace
@@ -91,4 +91,4 @@ def test_a_memory_of_outside_systems_is_clean(memory: Workspace) -> None:
 
 @pytest.mark.parametrize(("code", "statement"), DAMAGES)
 def test_damage_is_found_under_its_code(memory: Workspace, code: str, statement: str) -> None:
-    assert code in codes_after(memory, statement)
+    assert is_found(memory, statement, code=code)

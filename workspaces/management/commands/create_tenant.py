@@ -17,6 +17,12 @@ class Command(BaseCommand):
         parser.add_argument("--slug", required=True)
         parser.add_argument("--name", help="shown to people; the slug without it")
         parser.add_argument("--workspace", default="main", help="slug of the first workspace")
+        parser.add_argument(
+            "--quotas",
+            type=json.loads,
+            default={},
+            help='such as \'{"leaves": 10000, "tokens_per_day": 1000000}\'; also bytes, cost_per_day',
+        )
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -25,6 +31,7 @@ class Command(BaseCommand):
                 slug=options["slug"],
                 name=options["name"] or options["slug"],
                 workspace_slug=options["workspace"],
+                quotas=options["quotas"],
             )
         except HolamemError as error:
             raise CommandError(error.message) from error

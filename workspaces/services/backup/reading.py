@@ -110,10 +110,12 @@ class _Packed:
 
 
 @contextmanager
-def open_backup(path: Path) -> Iterator[StoredBackup]:
-    """Raises BackupDamaged, BackupTooNew, OSError."""
+def open_backup(
+    path: Path, *, parse: Callable[[bytes], Manifest] = parse_manifest
+) -> Iterator[StoredBackup]:
+    """`parse` reads the manifest. Raises BackupDamaged, BackupTooNew, OSError."""
     with path.open("rb") as file, _opened(file, path=path) as archive:
-        manifest = parse_manifest(_manifest_bytes(archive))
+        manifest = parse(_manifest_bytes(archive))
         _check_members(archive, manifest=manifest)
         yield StoredBackup(manifest, archive)
 

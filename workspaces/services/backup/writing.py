@@ -9,7 +9,7 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -51,6 +51,11 @@ class Archive:
                 size += len(chunk)
                 member.write(chunk)
         self.members[name] = Member(size=size, sha256=digest.hexdigest())
+
+    def abandon(self) -> None:
+        """Its file goes away: nothing of it is written later, when this is collected."""
+        with suppress(ValueError, OSError):
+            self._zip.close()
 
     def close(self, manifest: Manifest) -> None:
         self._zip.writestr(MANIFEST, manifest.model_dump_json(indent=1))
@@ -116,14 +121,16 @@ def new_archive(path: Path) -> Iterator[Archive]:
     """
     partial = path.with_name(path.name + PARTIAL_SUFFIX)
     with _opened(partial) as file:
+        archive = Archive(file)
         try:
-            yield Archive(file)
+            yield archive
             file.flush()
             os.fsync(file.fileno())
             faults.point("backup.before_rename")
             os.replace(partial, path)
             sync_directory(path.parent)
         except BaseException:
+            archive.abandon()
             partial.unlink(missing_ok=True)
             raise
 

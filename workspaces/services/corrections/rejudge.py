@@ -18,7 +18,6 @@ from holamem.text.tsvector import to_tsquery_literal
 from workspaces.bodies import BodyCorrupt, BodyMissing, read_markdown
 from workspaces.index.entries import scope_lexeme
 from workspaces.judging.base import ChunkContext
-from workspaces.judging.registry import judge as configured_judge
 from workspaces.models.entities import Entity
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
@@ -26,6 +25,7 @@ from workspaces.models.trees import SourceLeaf
 from workspaces.services.corrections.changes import Author
 from workspaces.services.corrections.move import owner_of, transfer
 from workspaces.services.jobs import ClaimedJob, add_job
+from workspaces.services.model_calls import judge_of
 from workspaces.services.owners import FALLBACK_SLUG
 from workspaces.services.placement import Placement, place
 from workspaces.services.principals import Principal
@@ -158,7 +158,7 @@ def _placement(workspace: Workspace, *, leaf: SourceLeaf, text: str) -> Placemen
         workspace, event=lookup, text=text, vector=_vector(workspace, leaf=leaf)
     )
     try:
-        assignment = configured_judge().assign(
+        assignment = judge_of(workspace, scope_id=leaf.scope_id).assign(
             _context(workspace, leaf=leaf, text=text), candidates=candidates
         )
     except MalformedReply:

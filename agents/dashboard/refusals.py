@@ -1,0 +1,56 @@
+"""Sentences with which the agents' domain refuses something or ends a run, for translation."""
+
+from django.utils.translation import gettext_noop
+
+SENTENCES = (
+    gettext_noop("A call of the approval has ended meanwhile."),
+    gettext_noop("A cost is a number of US dollars above zero."),
+    gettext_noop("A message has at most 200000 characters."),
+    gettext_noop("A name is not blank."),
+    gettext_noop("A run that is completed cannot be tried again."),
+    gettext_noop("A run that is queued cannot be tried again."),
+    gettext_noop("A run that is running cannot be tried again."),
+    gettext_noop("A session with a run that has not ended cannot be archived."),
+    gettext_noop("A slug holds small letters, digits and hyphens."),
+    gettext_noop("A title has at most 200 characters."),
+    gettext_noop("Each call of the approval needs its decision, all at once."),
+    gettext_noop("The agent is archived."),
+    gettext_noop("The approval has expired."),
+    gettext_noop("The approval was decided already."),
+    gettext_noop("The default agent stays."),
+    gettext_noop("The message is blank."),
+    gettext_noop("The message of this run was deleted."),
+    gettext_noop("The run has ended meanwhile."),
+    gettext_noop("The run has completed already."),
+    gettext_noop("The run has failed already."),
+    gettext_noop("The run has completed already; try it again with a new run."),
+    gettext_noop("The run has failed already; try it again with a new run."),
+    gettext_noop("The run has cancelled already; try it again with a new run."),
+    gettext_noop("The run waits for the decision on its approval."),
+    gettext_noop("The session is archived."),
+    gettext_noop("The session is busy with a run."),
+    gettext_noop("The session is busy with another run."),
+    gettext_noop("There is an agent of this slug already."),
+    gettext_noop("There is no such agent."),
+    gettext_noop("There is no such message."),
+    gettext_noop("There is no such session."),
+    gettext_noop("There is no such topic."),
+    gettext_noop("This is a text of at most 50000 characters."),
+    gettext_noop("This is a whole number from 1000 to 2000000."),
+    gettext_noop("This is a whole number from 16 to 200000."),
+    gettext_noop("This is a whole number from 0 to 1000."),
+    gettext_noop("This workspace requires a user_id."),
+    # with which runs end
+    gettext_noop(
+        "No chat model is configured. Set OPENAI_API_KEY and HOLAMEM_CHAT_MODEL (and OPENAI_BASE_URL"
+        " for a server of your own), then restart."
+    ),
+    gettext_noop("The worker of this run stopped, and so did those that tried again."),
+    gettext_noop("The model gave an empty answer, twice."),
+    gettext_noop("The model refused to answer."),
+    gettext_noop("The answer was cut at its limit in the middle of a tool call."),
+    gettext_noop("The run took more turns than its budget of tool calls allows."),
+    gettext_noop("The run has reached the cost that its agent may have."),
+    gettext_noop("A tool failed that the run cannot go on without."),
+    gettext_noop("Something went wrong on our side. It is in the log."),
+)
