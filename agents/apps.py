@@ -6,9 +6,11 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import erasing, exporting, mcp, transferring, verify
+        from agents.bench import parts
         from agents.distill import checks as distill_checks
         from agents.distill import schedule
         from agents.hot import checks
+        from agents.services import status
         from agents.tools import outside, standard
 
         checks.register()
@@ -18,6 +20,8 @@ class AgentsConfig(AppConfig):
         mcp.register()
         schedule.register()
         standard.register()
+        status.register()
         outside.register()
+        parts.register()
         transferring.register()
         verify.register()

@@ -40,6 +40,8 @@ class Environment(BaseSettings):
     tools_file: str = ""
     # Of an archive of a workspace that is sent to be imported.
     import_max_bytes: int = Field(default=256 * 1024**2, ge=1024, le=4 * 1024**3 - 1)
+    # Whoever scrapes `GET /metrics` must have it; empty: open, and in production nobody may.
+    metrics_token: SecretStr = SecretStr("")
     fault: str = ""  # a crash point for tests, see holamem/faults.py
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 

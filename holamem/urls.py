@@ -4,6 +4,8 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 from holamem.http import problems
+from holamem.http.llms import llms_txt
+from holamem.http.metrics import metrics
 from holamem.http.openapi import DocsView, SchemaView
 from retrieval.mcp.http import McpView
 from workspaces.api.health import healthz, readyz
@@ -16,6 +18,8 @@ handler500 = problems.handle_server_error
 urlpatterns = [
     path("healthz", healthz),
     path("readyz", readyz),
+    path("metrics", metrics),
+    path("llms.txt", llms_txt),
     path("openapi.json", SchemaView.as_view()),
     path("api/v1/schema", SchemaView.as_view(), name="api-schema"),
     path("api/v1/docs", DocsView.as_view(), name="api-docs"),

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from holamem.ids import new_id
+from holamem.metrics import stage_histogram
 from holamem.providers.base import ChatModel
 from retrieval.answer import RetrieveAnswer, Searched, Used
 from retrieval.definitions import RetrieveRequest
@@ -16,6 +17,8 @@ from retrieval.trace import Trace
 from retrieval.types import Anchor, Scopes
 from workspaces.models.tenancy import Workspace
 from workspaces.services.model_calls import chat_model_of
+
+_observe = stage_histogram("holamem_retrieval_seconds", "Time of each stage of a retrieval.")
 
 
 def retrieve(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) -> RetrieveAnswer:
@@ -42,6 +45,7 @@ def retrieve(workspace: Workspace, *, scopes: Scopes, request: RetrieveRequest) 
     )
     with trace.stage("log"):
         gaps = write_log(workspace, scopes=scopes, record=record, timings_ms=trace.timings_ms)
+    _observe(trace.timings_ms)
     return RetrieveAnswer(
         retrieval_id=retrieval_id,
         query=request.query,

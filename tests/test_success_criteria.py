@@ -12,6 +12,8 @@ from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from retrieval.answer import RetrieveAnswer
 from retrieval.definitions import RetrieveRequest
 from retrieval.retrieve import retrieve
+from tests.agents.talking import model_server, open_session, say, work_off
+from tests.streamed import says
 from tests.verification import assert_clean, errors_of
 from tests.workspaces.memory import ATLAS_FACTS, draft, remember
 from workspaces.bodies import read_front_matter, read_markdown
@@ -173,3 +175,25 @@ def test_the_same_words_from_two_categories_are_two_leaves(workspace: Workspace)
     assert [said.chunks[0].outcome, fetched.chunks[0].outcome] == ["created", "created"]
     assert said.chunks[0].tree_id != fetched.chunks[0].tree_id
     assert said.chunks[0].leaf_id != fetched.chunks[0].leaf_id
+
+
+def test_a_session_continues_and_is_no_part_of_the_tree(
+    both_categories: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [(tree.key, tree.leaf_count) for tree in trees_of(both_categories)]
+    with model_server(monkeypatch) as model:
+        model.script(says("Noted."), says("You said plum."))
+        session = open_session(both_categories)
+        say(session, "My word of today is plum.")
+        work_off(both_categories)
+        say(session, "Which word was it?")
+        work_off(both_categories)
+    told = model.chats()[-1].body["messages"][1:]
+    assert [message["content"] for message in told] == [
+        "My word of today is plum.",
+        "Noted.",
+        "Which word was it?",
+    ]
+    assert [(tree.key, tree.leaf_count) for tree in trees_of(both_categories)] == before
+    assert not any("plum" in leaf.summary for leaf in leaves_of(both_categories))
+    assert_clean(both_categories)

@@ -3,6 +3,7 @@
 from django.db import connection
 
 from holamem.database.scope import system_scope
+from holamem.metrics import Gauge, register_gauge
 
 # Raw SQL: two aggregates over one partial index. A queued run behind an active one is not due.
 _OLDEST = """
@@ -13,6 +14,18 @@ SELECT coalesce(extract(epoch FROM now() - least(
   (SELECT min(lease_until) FROM agents_run
     WHERE status IN ('running', 'cancelling') AND lease_until < now()))), 0)
 """
+
+
+def register() -> None:
+    """Called once when the app is ready."""
+    register_gauge(
+        Gauge(
+            "holamem_run_age_seconds",
+            "How long a run has been waiting for a runner.",
+            (),
+            lambda: [((), oldest_due_run_seconds())],
+        )
+    )
 
 
 def oldest_due_run_seconds() -> float:

@@ -24,6 +24,7 @@ from retrieval.bench.erasing import measure_erase
 from retrieval.bench.growing import measure_seal
 from retrieval.bench.ingest import measure_ingest
 from retrieval.bench.measures import Measure, as_json, as_table
+from retrieval.bench.parts import registered_parts
 from retrieval.bench.recall import ask_all
 from retrieval.bench.recall_report import as_grid, measures_of
 from retrieval.bench.server import DidNotStart, Target, own_server
@@ -74,10 +75,14 @@ class Command(BaseCommand):
             part.add_argument("--workspace", required=part is statements)
         for part in (ingest, retrieve, recall, statements, write, seal, erase, cost, up):
             part.add_argument("--json", action="store_true", dest="as_json")
+        for name, added in registered_parts().items():
+            own = parts.add_parser(name, help=added.help)
+            added.options(own)
+            own.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            measures = _PARTS[options["part"]](options)
+            measures = _measure_of(options["part"])(options)
         except (DidNotStart, NoSuchData, SampleFailed, httpx2.HTTPError) as error:
             raise CommandError(str(error)) from error
         except NotFound as error:
@@ -88,6 +93,11 @@ class Command(BaseCommand):
         missed = [measure.name for measure in measures if measure.is_missed]
         if missed and not options.get("inside"):
             raise CommandError(f"Missed: {', '.join(missed)}.")
+
+
+def _measure_of(name: str) -> Callable[[dict[str, Any]], list[Measure]]:
+    added = registered_parts()
+    return added[name].measure if name in added else _PARTS[name]
 
 
 @contextmanager
