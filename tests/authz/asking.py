@@ -45,6 +45,8 @@ BODIES: dict[str, Any] = {
     f"POST {WS}/distillations": {"session_id": "{session_id}", "dry_run": True},
     f"POST {WS}/retrievals/<uuid:retrieval_id>/feedback": {"verdict": "helpful"},
 }
+# Bodies that are no JSON: the first bytes of a ZIP file, and no more of it.
+ARCHIVES = {f"POST {WS}/import": b"PK\x03\x04"}
 # Where the address needs more than its path.
 QUERIES = {
     "GET api/v1/memory/status": "?workspace=notes",
@@ -59,6 +61,10 @@ OTHERWISE_NAMED = (":seal", ":rebuild")
 def ask(caller: Caller, case: Case, values: Mapping[str, object], **headers: str) -> Any:
     body = _filled(BODIES.get(f"{case.method} {case.route}"), values)
     query = QUERIES.get(f"{case.method} {case.route}", "")
+    archive = ARCHIVES.get(f"{case.method} {case.route}")
+    if archive is not None:
+        headers["Content_Type"] = "application/zip"
+        return caller.send(case.method, case.address(values), raw=archive, **headers)
     return caller.send(case.method, case.address(values) + query, body, **headers)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,14 @@ class Case:
         return "/" + PART.sub(lambda part: str(values[part.group(1)]), self.route)
 
 
-def matrix() -> list[Case]:
+@cache
+def matrix() -> tuple[Case, ...]:
     rows: dict[str, dict[str, str]] = yaml.safe_load(MATRIX_FILE.read_text())
-    return [
+    return tuple(
         Case(method, route, kind)
         for route, methods in rows.items()
         for method, kind in methods.items()
-    ]
+    )
 
 
 def cases(*kinds: str) -> list[Case]:

@@ -34,14 +34,14 @@ def test_every_method_of_a_view_has_an_entry() -> None:
 
 
 def test_a_method_without_an_entry_is_405(mine: Side) -> None:
-    """Two methods a route, in turn: which methods a view has is compared for all of them above."""
     caller, person = mine.callers["owner"], mine.people["owner"]
     declared = {(case.route, case.method) for case in matrix()}
     wrong = []
-    for turn, route in enumerate(sorted({case.route for case in matrix()} - {"admin/"})):
+    for route in sorted({case.route for case in matrix()} - {"admin/"}):
         case = next(case for case in matrix() if case.route == route)
-        others = [method for method in METHODS if (route, method) not in declared]
-        for method in (others[turn % len(others)], others[(turn + 3) % len(others)]):
+        for method in METHODS:
+            if (route, method) in declared:
+                continue
             client: Caller | Client = person if case.is_page else caller
             send = client.send if isinstance(client, Caller) else client.generic
             answer = send(method, case.address(mine.ids))

@@ -81,8 +81,8 @@ def _poison(event_id: UUID) -> None:
 
     from workspaces.models.jobs import Job
     from workspaces.models.tenancy import Workspace
-    from workspaces.services.jobs import ClaimedJob, register_handler
-    from workspaces.services.processing import process_event
+    from workspaces.services.jobs import ClaimedJob, register_batch_handler, register_handler
+    from workspaces.services.processing import process_event, process_events
 
     def handler(workspace: Workspace, job: ClaimedJob) -> None:
         if job.target_id == event_id:
@@ -90,3 +90,4 @@ def _poison(event_id: UUID) -> None:
         process_event(workspace, job)
 
     register_handler(Job.Topic.EVENT_RECEIVED, handler)
+    register_batch_handler(Job.Topic.EVENT_RECEIVED, process_events, size=1)  # each alone

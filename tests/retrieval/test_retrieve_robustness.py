@@ -70,7 +70,7 @@ def test_a_changed_body_is_not_believed(team: MemoryMaker) -> None:
         "网",
         "🙂",
         "什么",
-        "a" * 4000,
+        pytest.param("a" * 4000, marks=pytest.mark.slow),
         "网关" * 2000,
         "\\'\\",
     ],

@@ -108,6 +108,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=20))
 def test_masking_twice_changes_nothing(pieces: list[str]) -> None:
     once = mask_secrets("".join(pieces)).text

@@ -223,6 +223,7 @@ def test_what_is_said_anew_later_is_a_new_memory(workspace: Workspace) -> None:
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_restored_leaf_is_found_again(workspace: Workspace) -> None:
     for facts, place, words, question in LANGUAGES:
         ids = remember_all(workspace, *facts)

@@ -73,6 +73,7 @@ def test_leaves_names_and_mentions_return(gateways: Workspace) -> None:
     assert tree(gateways, BOREALIS).leaf_count == len(BOREALIS_TEXTS)
 
 
+@pytest.mark.slow
 def test_a_chinese_merge_is_taken_back_and_made_again(workspace: Workspace) -> None:
     remember_platforms(workspace)
     for _ in range(2):
@@ -112,6 +113,7 @@ def test_what_was_forgotten_or_corrected_since_does_not_come_back(gateways: Work
     assert found_by_words(gateways, "budget") == []
 
 
+@pytest.mark.slow
 def test_a_text_that_came_back_by_itself_is_not_doubled(gateways: Workspace) -> None:
     """Between the undo and its batches the same words are said again."""
     merged = merge(gateways, BOREALIS, ATLAS)
@@ -130,6 +132,7 @@ def test_a_text_that_came_back_by_itself_is_not_doubled(gateways: Workspace) -> 
     assert texts_of(gateways, ATLAS) == sorted(ATLAS_TEXTS)
 
 
+@pytest.mark.slow
 def test_an_undo_goes_on_where_it_stopped(
     gateways: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def test_the_tombstone_has_ids_and_hashes_only(tenant: Tenant) -> None:
     assert (after.title, after.summary, after.labels, after.actor) == ("", "", [], "")
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_tree_is_sealed_again_without_it(tenant: Tenant) -> None:
     workspace = workspace_of(tenant)
     leaf_id = sealed_memory(workspace, english(english_canary()))
@@ -113,6 +114,7 @@ def test_the_rest_of_the_tree_is_sealed_again_without_it(tenant: Tenant) -> None
         assert live.get(id=tree.root_id).leaf_count >= 6
 
 
+@pytest.mark.slow
 def test_asking_twice_gives_the_same_receipt(tenant: Tenant) -> None:
     workspace = workspace_of(tenant)
     leaf_id = sealed_memory(workspace, english(english_canary()))
@@ -125,6 +127,7 @@ def test_asking_twice_gives_the_same_receipt(tenant: Tenant) -> None:
     assert unfinished_jobs(workspace) == []
 
 
+@pytest.mark.slow
 def test_the_whole_history_goes_in_both_directions(workspace: Workspace) -> None:
     words = [english_canary() for _ in range(3)]
     versions = [
@@ -203,6 +206,7 @@ def test_a_moved_leaf_goes_from_both_trees(workspace: Workspace) -> None:
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_forgotten_leaf_can_be_erased(workspace: Workspace) -> None:
     word = english_canary()
     [result] = remember(workspace, draft(english(word)))

@@ -11,6 +11,7 @@ from django.core.files.base import ContentFile
 from holamem.clock import now
 from holamem.database.scope import ALL_SCOPES, eraser_scope, workspace_scope
 from holamem.errors import StorageRefused
+from tests.sampling import sampled
 from tests.verification import assert_clean
 from tests.workspaces.erasing import (
     english,
@@ -227,6 +228,7 @@ def test_verify_names_words_and_files_that_came_back(workspace: Workspace) -> No
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_an_erasure_that_no_worker_took_up_is_in_the_journal(tenant: Tenant) -> None:
     """The machine is lost right after the answer; the dump is from before the request."""
     workspace, word = workspace_of(tenant), english_canary()
@@ -241,7 +243,7 @@ def test_an_erasure_that_no_worker_took_up_is_in_the_journal(tenant: Tenant) -> 
     assert_clean(workspace)
 
 
-@pytest.mark.parametrize("error", [OSError, StorageRefused])
+@pytest.mark.parametrize("error", sampled([OSError, StorageRefused], fast=(OSError,)))
 def test_a_body_store_that_is_down_does_not_hold_up_an_erasure(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
