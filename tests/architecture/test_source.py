@@ -29,6 +29,7 @@ STARTS_AT_A_MODEL = {
     "workspaces/services/idempotency.py": "a key's requests, some of the tenant itself",
     "workspaces/services/retention.py": "each workspace sets its days, one sweep serves them all",
     "workspaces/services/status.py": "the age of the whole queue, for health",
+    "workspaces/services/gauges.py": "sums over all workspaces, for whoever operates them",
     "workspaces/services/integrations/schedule.py": "one sweep serves all connectors",
     "workspaces/services/transfer/transfers.py": "one sweep serves all workspaces",
     "workspaces/services/transfer/changes.py": "the embedding model belongs to the installation",

@@ -91,6 +91,7 @@ def test_operators_never_become_terms(question: str) -> None:
     assert not set("&|!():*<>'\\") & set("".join(query_terms(question)))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_every_term_can_be_stored(text: str) -> None:
     found = terms(text)

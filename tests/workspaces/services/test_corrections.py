@@ -122,6 +122,7 @@ def test_what_is_not_there_cannot_be_corrected(workspace: Workspace) -> None:
         correct(workspace, uuid4(), "The Atlas gateway listens on port 1.")
 
 
+@pytest.mark.slow
 def test_a_sealed_leaf_that_is_corrected_leaves_its_summaries(workspace: Workspace) -> None:
     for facts, text in (
         (ATLAS_FACTS[:8], "The Atlas gateway listens on port 9443."),

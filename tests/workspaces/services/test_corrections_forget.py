@@ -76,6 +76,7 @@ def test_nothing_says_it_before_and_after_the_replacement(
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_high_tree_is_withheld_up_to_the_root(tenant: Tenant) -> None:
     workspace = create_workspace(tenant, slug="high", name="High", settings={"seal_threshold": 2})
     ids = remember_all(workspace, *ATLAS_FACTS[:9])

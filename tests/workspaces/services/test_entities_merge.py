@@ -249,6 +249,7 @@ def test_a_merged_entity_is_no_longer_changed_and_stands_for_its_target(
     assert SPEAKS_OF_BOREALIS in texts_of(gateways, ATLAS)
 
 
+@pytest.mark.slow
 def test_a_chain_of_merges_ends_in_the_last_tree(gateways: Workspace) -> None:
     merge(gateways, MARA, BOREALIS)
     merge(gateways, BOREALIS, ATLAS)  # before a leaf of the first merge has moved
@@ -274,6 +275,7 @@ def test_new_memories_of_the_merged_one_land_with_the_target_at_once(gateways: W
     assert texts_of(gateways, BOREALIS) == []
 
 
+@pytest.mark.slow
 def test_a_merge_shows_how_far_it_is_and_goes_on_where_it_stopped(
     gateways: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +298,7 @@ def run_merge_job(workspace: Workspace) -> None:
     run_job(claim(workspace, topic=Job.Topic.ENTITY_MERGE, target_id=last_merge(workspace).id))
 
 
+@pytest.mark.slow
 def test_sealed_trees_are_right_after_a_merge(workspace: Workspace) -> None:
     workspace = update_workspace(workspace, settings={"seal_threshold": 2})
     remember_gateways(workspace)

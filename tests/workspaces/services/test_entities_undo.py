@@ -97,6 +97,7 @@ def test_what_was_said_about_the_target_since_stays_with_it(gateways: Workspace)
     assert texts_of(gateways, BOREALIS) == sorted(BOREALIS_TEXTS)
 
 
+@pytest.mark.slow
 def test_what_was_forgotten_or_corrected_since_does_not_come_back(gateways: Workspace) -> None:
     merged = merge(gateways, BOREALIS, ATLAS)
     settle(gateways)

@@ -262,6 +262,7 @@ def long_message(first: str, second: str) -> str:
     return f"# One\n\n{first}\n\n{filler}\n\n# Two\n\n{second}\n\n{filler.replace('once', 'twice')}"
 
 
+@pytest.mark.slow
 def test_an_event_that_fed_other_memory_loses_only_that_stretch(workspace: Workspace) -> None:
     gone, kept = english_canary(), english_canary()
     text = long_message(english(gone), f"The Borealis scheduler belongs to {kept}.")

@@ -195,6 +195,7 @@ def test_the_event_of_a_cancelled_job_does_not_look_as_if_it_waited(workspace: W
     assert (result.status, result.error) == ("processed", "")
 
 
+@pytest.mark.slow
 def test_a_long_text_gives_other_jobs_a_turn_and_is_finished(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

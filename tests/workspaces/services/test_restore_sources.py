@@ -37,6 +37,7 @@ def test_a_leaf_that_its_source_deleted_or_no_longer_says_is_not_restored(
     assert_clean(workspace)
 
 
+@pytest.mark.slow
 def test_a_part_that_its_object_no_longer_has_is_not_restored(workspace: Workspace) -> None:
     parts = [
         " ".join(f"Rule {n} of part {part} is kept in table {n}." for n in range(40))
