@@ -1,12 +1,13 @@
 """What the buttons of a run do: cancel it, try it again, decide what it waits for."""
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from agents.models.runs import Approval
+from agents.models.runs import Approval, Run
 from agents.services.approvals import decide_approval, get_approval
 from agents.services.resuming import resume_run
 from agents.services.runs import cancel_run, get_run, retry_run
@@ -20,42 +21,45 @@ DECISIONS = ("approved", "denied")
 
 @workspace_action
 def cancel(request: HttpRequest, place: Place, run_id: UUID) -> HttpResponse:
-    place.require_run()
-    run = get_run(place.workspace, scopes=place.scopes, run_id=run_id)
-    try:
+    def act(run: Run) -> str:
         cancel_run(place.workspace, run=run)
-    except HolamemError as error:
-        refused(request, error)
-    else:
-        told(request, _("The run is being cancelled."), audit_id=None)
-    return redirect(place.address("dashboard_session", run.session_id))
+        return _("The run is being cancelled.")
+
+    return _act_on(request, place, run_id=run_id, act=act)
 
 
 @workspace_action
 def retry(request: HttpRequest, place: Place, run_id: UUID) -> HttpResponse:
     """The same sentence with the same configuration, as a run of its own."""
-    place.require_run()
-    run = get_run(place.workspace, scopes=place.scopes, run_id=run_id)
-    try:
+
+    def act(run: Run) -> str:
         retry_run(place.workspace, run=run, started_by=place.principal)
-    except HolamemError as error:
-        refused(request, error)
-    else:
-        told(request, _("The run is tried again."), audit_id=None)
-    return redirect(place.address("dashboard_session", run.session_id))
+        return _("The run is tried again.")
+
+    return _act_on(request, place, run_id=run_id, act=act)
 
 
 @workspace_action
 def carry_on(request: HttpRequest, place: Place, run_id: UUID) -> HttpResponse:
     """Wakes a runner for a run that seems to have been left lying."""
+
+    def act(run: Run) -> str:
+        resume_run(place.workspace, scopes=place.scopes, run=run)
+        return _("The run goes on as soon as a runner is free.")
+
+    return _act_on(request, place, run_id=run_id, act=act)
+
+
+def _act_on(
+    request: HttpRequest, place: Place, *, run_id: UUID, act: Callable[[Run], str]
+) -> HttpResponse:
+    """Back to the conversation, with what `act` says or why it was refused."""
     place.require_run()
     run = get_run(place.workspace, scopes=place.scopes, run_id=run_id)
     try:
-        resume_run(place.workspace, scopes=place.scopes, run=run)
+        told(request, act(run), audit_id=None)
     except HolamemError as error:
         refused(request, error)
-    else:
-        told(request, _("The run goes on as soon as a runner is free."), audit_id=None)
     return redirect(place.address("dashboard_session", run.session_id))
 
 
