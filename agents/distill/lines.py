@@ -5,7 +5,7 @@ Lines that others wrote are left as they are.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -44,11 +44,6 @@ def with_statement(content: str, *, mark: str, text: str, replaces: Iterable[str
     gone = {*replaces, mark}
     kept = [line for line in content.splitlines() if _mark_in(line) not in gone]
     return "\n".join([*kept, f"- {' '.join(text.split())} ^{mark}"]) + "\n"
-
-
-def without_statements(content: str, *, marks: Sequence[str]) -> str:
-    kept = [line for line in content.splitlines() if _mark_in(line) not in set(marks)]
-    return "\n".join(kept) + "\n" if kept else ""
 
 
 def _mark_in(line: str) -> str | None:

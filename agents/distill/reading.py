@@ -9,7 +9,6 @@ from agents.distill.schedule import request_distillation
 from agents.models.conversations import Session
 from agents.models.distillation import Distillation
 from holamem.database.scope import workspace_scope
-from holamem.errors import NotFound
 from workspaces.models.tenancy import Workspace
 from workspaces.services.listing import Listed, Slice, read_slice
 
@@ -22,17 +21,6 @@ def page_of_distillations(
     """Newest first."""
     with workspace_scope(workspace, scopes):
         return read_slice(workspace.distillations.all(), wanted=wanted, newest_first=True)
-
-
-def get_distillation(
-    workspace: Workspace, *, scopes: Scopes, distillation_id: UUID
-) -> Distillation:
-    """Raises NotFound."""
-    with workspace_scope(workspace, scopes):
-        row = workspace.distillations.filter(id=distillation_id).first()
-    if row is None:
-        raise NotFound("There is no such distillation.")
-    return row
 
 
 def distill_by_hand(workspace: Workspace, *, session: Session) -> None:

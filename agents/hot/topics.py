@@ -101,10 +101,5 @@ def line_name(line: str) -> str | None:
     return None if match is None else match["name"]
 
 
-def topic_names(content: str) -> list[str]:
-    """In the order of the index."""
-    return [name for line in content.splitlines() if (name := line_name(line)) is not None]
-
-
 def is_over_budget(content: str) -> bool:
     return len(content.splitlines()) > INDEX_LINES or len(content.encode()) > INDEX_BYTES

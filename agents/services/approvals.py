@@ -113,14 +113,6 @@ def calls_of(workspace: Workspace, *, scopes: Scopes, approval: Approval) -> lis
         return _calls(workspace, approval=approval)
 
 
-def has_checkpoint(run: Run) -> bool:
-    """Whether calls of the run's turn were decided on and can be gone on with; inside a step."""
-    if run.current_turn_id is None:
-        return False
-    calls = run.workspace.tool_calls.filter(run=run, turn_id=run.current_turn_id)
-    return calls.exists() and not run.workspace.approvals.filter(run=run, status=PENDING).exists()
-
-
 def may_decide(principal: Principal, *, run: Run) -> bool:
     """A person or key that may run agents; of keys not the one that started the run."""
     if not principal.allows(ApiKey.Permission.AGENTS_RUN):

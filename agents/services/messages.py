@@ -75,15 +75,6 @@ def list_messages(
     return newest[::-1], session.last_event_seq
 
 
-def get_message(workspace: Workspace, *, scopes: Scopes, message_id: UUID) -> Message:
-    """Raises NotFound, also for a hidden one."""
-    with workspace_scope(workspace, scopes):
-        message = workspace.messages.filter(id=message_id, deleted_at=None).first()
-    if message is None:
-        raise NotFound("There is no such message.")
-    return message
-
-
 def delete_message(
     workspace: Workspace, *, scopes: Scopes, session_id: UUID, message_id: UUID
 ) -> Message:

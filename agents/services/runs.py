@@ -253,14 +253,6 @@ def get_run(workspace: Workspace, *, scopes: Scopes, run_id: UUID) -> Run:
     return run
 
 
-def list_runs(
-    workspace: Workspace, *, scopes: Scopes, session_id: UUID, limit: int = 50
-) -> list[Run]:
-    """The newest first."""
-    with workspace_scope(workspace, scopes):
-        return list(workspace.runs.filter(session_id=session_id).order_by("-id")[:limit])
-
-
 def terminate_run(
     workspace: Workspace,
     *,

@@ -18,7 +18,6 @@ __all__ = ["default_agent"]
 Scopes = Sequence[UUID] | str | None
 
 TITLE_CHARACTERS = 200
-PAGE_SESSIONS = 50
 
 
 def session_scopes(session: Session) -> tuple[UUID, ...]:
@@ -77,24 +76,6 @@ def get_session(workspace: Workspace, *, scopes: Scopes, session_id: UUID) -> Se
     if session is None:
         raise NotFound("There is no such session.")
     return session
-
-
-def list_sessions(
-    workspace: Workspace,
-    *,
-    scopes: Scopes,
-    status: str | None = None,
-    before: UUID | None = None,
-    limit: int = PAGE_SESSIONS,
-) -> list[Session]:
-    """The newest first, by the time of their making; those made before the session `before`."""
-    with workspace_scope(workspace, scopes):
-        rows = workspace.sessions.select_related("agent").order_by("-id")
-        if status is not None:
-            rows = rows.filter(status=status)
-        if before is not None:
-            rows = rows.filter(id__lt=before)
-        return list(rows[:limit])
 
 
 def update_session(
