@@ -67,7 +67,7 @@ def test_no_error_quotes_what_it_broke_on(work: Callable[[], object]) -> None:
     assert WORDS in str(error) or WORDS in repr(error.args) or "input_value" in str(error)
     line = line_of(error)
     assert WORDS not in line
-    assert "180" not in line
+    assert "pressure" not in line
     assert type(error).__name__ in line
     assert "test_logs.py" in line
 
@@ -95,7 +95,7 @@ def test_a_service_and_the_machine_speak_for_themselves() -> None:
 def test_the_query_of_a_request_is_not_logged() -> None:
     request = RequestFactory().get("/w/acme/main/ask/", {"q": WORDS})
     line = line_of(ValueError("x"), request=request, status_code=404)
-    assert "180" not in line
+    assert "pressure" not in line
     assert json.loads(line)["status_code"] == 404
 
 

@@ -62,7 +62,7 @@ def test_no_memory_text_stands_in_it(memory: Workspace) -> None:
     drain(memory)
     text = tree_of(memory)[2].read_text()
     assert str(leaf.id) in text
-    assert "8443" not in text
+    assert "port 8443" not in text
 
 
 def test_a_leaf_in_the_buffer_writes_nothing(memory: Workspace) -> None:
