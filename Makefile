@@ -44,11 +44,11 @@ $(BIN)/python:
 	@touch $@
 
 test: install-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term $(PYTEST_FLAGS)
+	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS)
 
-# One process: the packaged model and the crash tests need the machine for themselves.
-test-long: install-llm
-	$(BIN)/python -m pytest -m "slow or llm or not slow" $(PYTEST_FLAGS)
+# The packaged model and the crash tests need the machine for themselves: one process.
+test-long: test install-llm
+	$(BIN)/python -m pytest -m "slow or llm" $(PYTEST_FLAGS)
 
 lint: install-dev
 	$(BIN)/ruff check .
