@@ -12,7 +12,7 @@ from workspaces.services.integrations.sync import run_sync
 from workspaces.services.jobs import register_batch_handler, register_handler
 from workspaces.services.processing import process_event, process_events
 from workspaces.services.rebuild.trees import reindex_tree
-from workspaces.services.sealing import seal_tree
+from workspaces.services.sealing import seal_tree, seal_trees
 from workspaces.services.transfer.transfers import run_export, run_import
 from workspaces.services.webhooks.delivering import deliver
 from workspaces.verify.run import broken_codes
@@ -20,6 +20,7 @@ from workspaces.verify.run import broken_codes
 # A turn of one workspace: long enough to fill the embedder's batch, short for those who wait.
 EVENTS_TOGETHER = 32
 NODES_TOGETHER = 16
+TREES_TOGETHER = 16
 
 
 def register() -> None:
@@ -37,4 +38,5 @@ def register() -> None:
     register_handler(Job.Topic.WORKSPACE_EXPORT, run_export)
     register_handler(Job.Topic.WORKSPACE_IMPORT, partial(run_import, verify=broken_codes))
     register_batch_handler(Job.Topic.EVENT_RECEIVED, process_events, size=EVENTS_TOGETHER)
+    register_batch_handler(Job.Topic.TREE_DIRTY, seal_trees, size=TREES_TOGETHER)
     register_batch_handler(Job.Topic.NODE_CREATED, index_nodes, size=NODES_TOGETHER)

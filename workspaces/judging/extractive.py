@@ -9,7 +9,15 @@ from math import log
 from holamem.text.tokens import count_tokens
 from workspaces.judging.base import ChildView, SummaryDraft
 from workspaces.judging.leaf_words import MAX_LABELS, cut, joined, labels_of
-from workspaces.judging.reading import content_terms, flat, likeness, sentences, values
+from workspaces.judging.offline_admission import judge_sentence
+from workspaces.judging.reading import (
+    cleaned,
+    content_terms,
+    flat,
+    likeness,
+    sentences,
+    values,
+)
 
 TITLE_CHARACTERS = 80
 SUMMARY_CHARACTERS = 300
@@ -18,6 +26,7 @@ REPETITION_WEIGHT = 0.7
 # A sentence with numbers, days or names tells more than its words alone show.
 VALUE_BONUS = 0.15
 
+_COURTESIES = frozenset(("acknowledgement", "small_talk", "question"))
 _CITATION = re.compile(r"\s*\[[^\[\]\s]{4,64}\]\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 
@@ -58,12 +67,19 @@ def _read(child: ChildView, index: int) -> list[_Sentence]:
         lines = [line for line in child.text.splitlines() if _BULLET.match(line)]
     else:
         lines = [line for line in sentences(child.text) if not line.startswith("#")]
-    texts = (flat(_CITATION.sub("", _BULLET.sub("", line))) for line in lines)
+    texts = [flat(_CITATION.sub("", _BULLET.sub("", line))) for line in lines]
     return [
         _Sentence(text, index, position, content_terms(text))
-        for position, text in enumerate(texts)
+        for position, text in enumerate(_telling(texts))
         if text
     ]
+
+
+def _telling(texts: Sequence[str]) -> Sequence[str]:
+    """Without thanks, praise and questions around what is told; all when there is nothing else."""
+    if len(texts) < 2:
+        return texts
+    return [t for t in texts if judge_sentence(cleaned(t)).reason not in _COURTESIES] or texts
 
 
 def _bullet(sentence: _Sentence, node_id: str) -> str:

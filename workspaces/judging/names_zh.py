@@ -80,6 +80,11 @@ _OF_SOMEBODY = re.compile(
 )
 _COUNTED = re.compile(r"一?[个家所座款部台位名份间种只条]|[两三几多]")
 _MODEL = re.compile(r"(?=[^\n]*[A-Za-z])(?=[^\n]*\d|[^\n]*[A-Z])")
+# The dot inside a name: 玛丽·居里, 春茗·夜话. Nothing else is joined by it at the start of a clause.
+_DOTTED = re.compile(
+    rf"(?P<name>[{_HAN}A-Za-z\d]{{1,8}}(?:[·•・‧][{_HAN}A-Za-z\d]{{1,10}}?)+)"
+    rf"(?=[的是在将会已于由有也和与把被]|$|{_PERSONAL})"
+)
 _LATIN = re.compile(
     r"(?P<name>[A-Z][A-Za-z\d.+-]*[A-Za-z\d](?: [A-Z][A-Za-z\d-]+)*|[a-z]+(?:-[a-z\d]+)*-\d+)"
 )
@@ -134,7 +139,7 @@ def _lead_length(clause: str) -> int:
 
 
 def _opening_name(rest: str, *, index: int, start: int) -> Mention | None:
-    for reader in (_quoted, _titled, _customer, _defined, _system, _person, _latin):
+    for reader in (_quoted, _dotted, _titled, _customer, _defined, _system, _person, _latin):
         named = reader(rest)
         if named is not None:
             name, kind, confidence = named
@@ -152,6 +157,14 @@ def _quoted(rest: str) -> Named | None:
     after = re.match(_HEADS, rest[match.end() :])
     kind = _KINDS[after.group()] if after else "topic"
     return match["name"], kind, 0.75
+
+
+def _dotted(rest: str) -> Named | None:
+    match = _DOTTED.match(rest)
+    if not match or _VERB_FRONT.match(match["name"]) or _crosses(match["name"]):
+        return None
+    is_person = re.match(_PERSONAL, rest[match.end() :]) is not None
+    return match["name"], "person" if is_person else "topic", 0.75
 
 
 def _titled(rest: str) -> Named | None:

@@ -122,6 +122,12 @@ def _starts(form: str, line: str, *, is_exact: bool) -> list[int]:
     return [match.start() for match in re.finditer(before + re.escape(form) + after, line, flags)]
 
 
+def spoken_forms(candidate: EntityCandidate) -> set[str]:
+    """Whatever would be taken for the entity in a text, as it is compared there."""
+    names = {cleaned(name) for name in (candidate.name, *candidate.aliases)}
+    return names | _short_forms(candidate)
+
+
 def _short_forms(candidate: EntityCandidate) -> set[str]:
     """ "Atlas" for "Atlas gateway", "Priya" for "Priya Nair"; compared in exact case."""
     words = cleaned(candidate.name).split()

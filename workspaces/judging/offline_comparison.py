@@ -25,6 +25,7 @@ from workspaces.judging.reading import (
     values,
 )
 from workspaces.judging.relations import FIRST_PERSONS, Relation, is_change, relation_in
+from workspaces.judging.surnames import SURNAMES
 
 SAME_FRAME = 0.75
 # With "now", "moved to", "改为" in the new text a looser likeness is a change too.
@@ -80,9 +81,18 @@ _CLAUSE_END = re.compile(r"[，；;]|, ")
 # A body may open with its title as a heading; the statement is what follows.
 _HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
 _CAPITALISED = re.compile(r"(?<=[\w,] )[A-ZÀ-ÖØ-Þ][^\W\d_]+(?: [A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
+# "是个老师" and "是上海人" tell what somebody is, and are no holder's name.
 _HOLDER_ZH = re.compile(
-    r"(?:由|归|给|换成|改成|是)([\u4e00-\u9fff]{2,3}?)(?=负责|维护|管|接|担任|值班|[，。]|$)"
+    r"(?:由|归|给|换成|改成|是)(?![个名位])([\u4e00-\u9fff]{2,3}?)(?<!人)(?=负责|维护|管|接|担任|值班|[，。]|$)"
 )
+# One of several, and not named: the next colleague is likely another one.
+_ONE_OF_SEVERAL = re.compile(
+    r"^(?:my|our|an?|one of (?:my|our)) (?:[a-z]+ )?(?:colleague|co-?worker|teammate|report|subordinate|friend|cousin|neighbou?r"
+    r"|classmate|roommate|client|customer|student)s?\b(?! (?-i:[A-Z]))"
+    rf"|^我们?的?(?:一?[个名位])?(?:下属|同事|朋友|同学|邻居|室友|客户|学生|[表堂][哥弟姐妹])(?!(?:{'|'.join(sorted(SURNAMES))})[\u4e00-\u9fff])",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"[?？][\W_]*$|[吗呢]\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +216,14 @@ def _replacement(text: str, new: _Statement, old: _Statement, *, is_same_key: bo
         return 0.85
     # Without such a word a value changes alone: who else works elsewhere for another time is new.
     is_one_value = max(len(new.values - old.values), len(old.values - new.values)) == 1
-    if is_same_key and is_one_value and is_nested and alike >= SAME_FRAME and not _is_event(text):
-        return 0.7
-    return 0.0
+    is_same = is_same_key and new.frame == old.frame and is_one_value
+    return 0.7 if is_same and not _tells_of_another(text) else 0.0
+
+
+def _tells_of_another(text: str) -> bool:
+    """A dated happening, one more of several people, or a question, which states nothing."""
+    told = cleaned(text)
+    return bool(_is_event(text) or _ONE_OF_SEVERAL.search(told) or _ASKS.search(told))
 
 
 def _clause_replacement(new_text: str, old_text: str) -> float:

@@ -12,16 +12,24 @@ from holamem import faults
 from holamem.database.scope import reading_scope, workspace_scope
 from holamem.errors import Conflict, MalformedReply
 from workspaces.index.embedding import current_model
-from workspaces.judging.base import Admission, Assignment, ChunkContext, Judge
+from workspaces.judging.base import (
+    Admission,
+    Assignment,
+    ChunkContext,
+    EntityCandidate,
+    Judge,
+)
 from workspaces.judging.leaf_words import title_of
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.ahead import Ahead, Judged, is_offline
+from workspaces.services.called import Said, called_in
 from workspaces.services.duplicates import resolve
 from workspaces.services.erasure.texts import TextErased, keep_erased, outcome_now
+from workspaces.services.holding import PlanChanged
 from workspaces.services.jobs import ClaimedJob, require_lease
 from workspaces.services.leaf_rows import LeafPlan
-from workspaces.services.leaves import PlanChanged, commit_leaf, link_duplicate
+from workspaces.services.leaves import commit_leaves, link_duplicate
 from workspaces.services.lineage import resolve_part
 from workspaces.services.model_calls import judge_of
 from workspaces.services.owners import plan_owner
@@ -166,7 +174,7 @@ def place_chunk(
     """Where the chunk belongs, and who judged it. An unusable answer ends in the fallback."""
     if event.category == Category.INTEGRATION:
         return _lineage_placement(event, chunk=chunk), "source lineage"
-    candidates = entity_shortlist(workspace, event=event, text=chunk.text, vector=vector)
+    candidates = shortlist_of(workspace, event=event, text=chunk.text, vector=vector, judge=judge)
     try:
         assignment, by = judge.assign(context, candidates=candidates), judge.name
     except MalformedReply:
@@ -179,6 +187,22 @@ def place_chunk(
         actor=event.actor,
     )
     return placement, by[:100]
+
+
+def shortlist_of(
+    workspace: Workspace,
+    *,
+    event: Event,
+    text: str,
+    vector: Sequence[float] | None,
+    judge: Judge,
+) -> list[EntityCandidate]:
+    """Step 4, as the judge can use it: a model finds kin in what resembles, rules read names."""
+    if not is_offline(judge):
+        return entity_shortlist(workspace, event=event, text=text, vector=vector)
+    said = [Said(text, event.actor)]
+    shortlists, _ = called_in(workspace, scope_id=event.scope_id, said=said)
+    return shortlists[0]
 
 
 def fallback_assignment(text: str) -> Assignment:
@@ -241,4 +265,4 @@ def _commit(workspace: Workspace, *, job: ClaimedJob, plan: LeafPlan) -> None:
     if plan.resolution.kind == "duplicate":
         link_duplicate(workspace, job=job, plan=plan)
     else:
-        commit_leaf(workspace, job=job, plan=plan)
+        commit_leaves(workspace, plans=[plan], jobs=[job])

@@ -6,25 +6,19 @@ Only inside the owner tree. Unsure never merges; older information never superse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from django.db import connection
-from pgvector import HalfVector
-
 from holamem.database.prepared import fetch_rows
-from holamem.database.rows import read_rows
 from holamem.database.scope import workspace_scope
 from holamem.errors import MalformedReply
 from workspaces.bodies import BodyCorrupt, BodyMissing, read_markdown
-from workspaces.index.embedding import current_model
 from workspaces.judging.base import ChunkContext, Judge, LeafView, Relation
 from workspaces.models.tenancy import Workspace
-from workspaces.models.trees import SourceLeaf, Tree
+from workspaces.models.trees import Tree
+from workspaces.services.known_leaves import MAX_COMPARED, KnownLeaf, Place, read_known
 
-MAX_COMPARED = 6
 SURE_CONFIDENCE = 0.5  # a judge that doubts its own answer is unsure
-MAX_RIVALS = 100  # a subject with more is compared by its newest
 NEAREST_COMPARED = 3  # the rest of the six comes from the same subject key
 
 Kind = Literal["duplicate", "supersede", "history", "new"]
@@ -47,19 +41,6 @@ class Resolution:
 NEW = Resolution("new")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLeaf:
-    """What a comparison needs of a leaf; `distance` by vector, where it was found by that."""
-
-    id: UUID
-    body_path: str
-    body_sha256: str
-    title: str
-    subject_key: str
-    observed_at: datetime
-    distance: float | None = None
-
-
 def resolve(
     workspace: Workspace,
     *,
@@ -73,130 +54,33 @@ def resolve(
     """What this chunk is to the leaves of its tree. A tree that does not exist yet has none."""
     if tree is None:
         return NEW
-    same, rivals, keyed = _known_there(
-        workspace, tree=tree, fingerprint=fingerprint, subject_key=subject_key, at=chunk.occurred_at
-    )
+    place = Place(tree.id, fingerprint, subject_key, vector)
+    with workspace_scope(workspace, [tree.scope_id]):
+        [there] = read_known(workspace, scope_id=tree.scope_id, places=[place])
+    same = there.with_this_text(at=chunk.occurred_at)
     if same is not None:
         return Resolution("duplicate", same)
-    decided = _against_known(
-        workspace,
-        tree=tree,
-        chunk=chunk,
-        subject_key=subject_key,
-        keyed=keyed,
-        vector=vector,
-        judge=judge,
-    )
-    return replace(decided, rivals=rivals)
-
-
-# Raw SQL for what is read for every chunk: the ORM takes twice as long to build a statement as
-# the database to answer it.
-_KNOWN_THERE = """
-SELECT id, status, observed_at FROM workspaces_sourceleaf
- WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND fingerprint = %(fingerprint)s
-   AND status NOT IN ('erasing', 'erased');
-SELECT id FROM workspaces_sourceleaf
- WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND subject_key = %(subject)s
-   AND subject_key <> '' AND status = 'active'
- ORDER BY id DESC LIMIT %(rivals)s;
-SELECT * FROM workspaces_sourceleaf
- WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND subject_key = %(subject)s
-   AND status = 'active'
- ORDER BY observed_at DESC, id DESC LIMIT %(compared)s
-"""
-_NEAREST = """
-SELECT leaf.* FROM (
-  SELECT node_id, embedding <=> %(vector)s::halfvec AS distance FROM workspaces_vectorentry
-   WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND kind = 'leaf'
-     AND tree_id = %(tree)s AND status = 'active' AND model_id = %(model)s
-   ORDER BY distance, node_id LIMIT %(compared)s) AS near
-  JOIN workspaces_sourceleaf AS leaf ON leaf.workspace_id = %(workspace)s
-   AND leaf.id = near.node_id AND leaf.tree_id = %(tree)s AND leaf.status = 'active'
- ORDER BY near.distance, near.node_id
-"""
-
-
-def _against_known(
-    workspace: Workspace,
-    *,
-    tree: Tree,
-    chunk: ChunkContext,
-    subject_key: str,
-    keyed: Sequence[SourceLeaf],
-    vector: Sequence[float] | None,
-    judge: Judge,
-) -> Resolution:
-    views = leaf_views(_closest(workspace, tree=tree, keyed=keyed, vector=vector))
-    if not views:
-        return NEW
+    views = leaf_views(closest(keyed=there.keyed, near=there.near))
     known, relation = judged_relation(chunk, subject_key=subject_key, views=views, judge=judge)
     if known is None:
-        return NEW
+        return Resolution("new", rivals=there.rivals)
     if relation == "same_memory":
-        return Resolution("duplicate", known)
-    return by_time(workspace, tree=tree, leaf_id=known, chunk=chunk)
-
-
-def _known_there(
-    workspace: Workspace, *, tree: Tree, fingerprint: str, subject_key: str, at: datetime
-) -> tuple[UUID | None, tuple[UUID, ...], list[SourceLeaf]]:
-    """The leaf with this text, the newest active leaves on the subject, and the latest of them.
-
-    With this text: the active leaf, or a re-import: same text, same time, whatever its status.
-    """
-    values: dict[str, Any] = {
-        "workspace": workspace.pk,
-        "tree": tree.id,
-        "fingerprint": fingerprint,
-        "subject": subject_key,
-        "rivals": MAX_RIVALS,
-        "compared": MAX_COMPARED,
-    }
-    with workspace_scope(workspace, [tree.scope_id]), connection.cursor() as cursor:
-        cursor.execute(_KNOWN_THERE, values)
-        rows: list[tuple[UUID, str, datetime]] = cursor.fetchall()
-        cursor.nextset()
-        rivals = tuple(row[0] for row in cursor.fetchall())
-        cursor.nextset()
-        keyed = read_rows(SourceLeaf, cursor)
-    same = (
-        leaf_id
-        for leaf_id, status, observed_at in rows
-        if status == SourceLeaf.Status.ACTIVE or observed_at == at
-    )
-    return next(same, None), rivals, keyed
-
-
-def _closest(
-    workspace: Workspace,
-    *,
-    tree: Tree,
-    keyed: Sequence[SourceLeaf],
-    vector: Sequence[float] | None,
-) -> list[SourceLeaf]:
-    """At most six active leaves: the same subject key first, then the nearest by vector."""
+        return Resolution("duplicate", known, rivals=there.rivals)
     with workspace_scope(workspace, [tree.scope_id]):
-        near = _nearest(workspace, tree=tree, vector=vector) if vector is not None else []
-        keyed = keyed[: MAX_COMPARED - min(len(near), NEAREST_COMPARED)]
-    others = [leaf for leaf in near if leaf.id not in {known.id for known in keyed}]
-    return [*keyed, *others][:MAX_COMPARED]
+        stated = last_stated(workspace, leaf_ids=[known])[known]
+    decided = by_time(known, stated=stated, observed=chunk.occurred_at)
+    return replace(decided, rivals=there.rivals)
 
 
-def _nearest(workspace: Workspace, *, tree: Tree, vector: Sequence[float]) -> list[SourceLeaf]:
-    values: dict[str, Any] = {
-        "workspace": workspace.pk,
-        "scope": tree.scope_id,
-        "tree": tree.id,
-        "model": current_model().pk,
-        "vector": HalfVector(list(vector)).to_text(),
-        "compared": MAX_COMPARED,
-    }
-    return list(workspace.leaves.raw(_NEAREST, values))
+def closest(*, keyed: Sequence[KnownLeaf], near: Sequence[KnownLeaf]) -> list[KnownLeaf]:
+    """At most six: the same subject key first, the latest of them, then the nearest by vector."""
+    first = keyed[: MAX_COMPARED - min(len(near), NEAREST_COMPARED)]
+    others = [leaf for leaf in near if leaf.id not in {known.id for known in first}]
+    return [*first, *others][:MAX_COMPARED]
 
 
 def leaf_views(
-    leaves: Sequence[SourceLeaf | KnownLeaf], *, texts: Mapping[UUID, str] | None = None
+    leaves: Sequence[KnownLeaf], *, texts: Mapping[UUID, str] | None = None
 ) -> list[LeafView]:
     """A leaf whose body cannot be read is not compared: unsure never merges.
 
@@ -218,6 +102,8 @@ def judged_relation(
     chunk: ChunkContext, *, subject_key: str, views: Sequence[LeafView], judge: Judge
 ) -> tuple[UUID | None, Relation]:
     """The known leaf that the chunk restates or replaces, or None; unsure never merges."""
+    if not views:
+        return None, "different"
     try:
         comparison = judge.compare(chunk, subject_key=subject_key, leaves=views)
     except MalformedReply:
@@ -230,20 +116,25 @@ def judged_relation(
     return UUID(leaf_id), comparison.relation
 
 
-# When the leaf was observed, and when it was last stated.
-_STATED = """
-SELECT leaf.observed_at, (
+_LAST_STATED = """
+SELECT leaf.id, greatest(leaf.observed_at, (
          SELECT max(coalesce(event.occurred_at, event.received_at))
            FROM workspaces_leafsource AS source JOIN workspaces_event AS event
              ON event.workspace_id = source.workspace_id AND event.id = source.event_id
-          WHERE source.workspace_id = leaf.workspace_id AND source.leaf_id = leaf.id)
-  FROM workspaces_sourceleaf AS leaf WHERE leaf.workspace_id = %(workspace)s AND leaf.id = %(leaf)s
+          WHERE source.workspace_id = leaf.workspace_id AND source.leaf_id = leaf.id))
+  FROM workspaces_sourceleaf AS leaf
+ WHERE leaf.workspace_id = %(workspace)s AND leaf.id = ANY(%(leaves)s::uuid[])
 """
 
 
-def by_time(workspace: Workspace, *, tree: Tree, leaf_id: UUID, chunk: ChunkContext) -> Resolution:
+def last_stated(workspace: Workspace, *, leaf_ids: Sequence[UUID]) -> dict[UUID, datetime]:
+    """By leaf when it was observed or said again last; inside the caller's step."""
+    if not leaf_ids:
+        return {}
+    values = {"workspace": workspace.pk, "leaves": list(leaf_ids)}
+    return dict(fetch_rows(_LAST_STATED, values))
+
+
+def by_time(leaf_id: UUID, *, stated: datetime, observed: datetime) -> Resolution:
     """History when it is older than the last time that the known leaf was stated."""
-    with workspace_scope(workspace, [tree.scope_id]):
-        [(observed_at, stated)] = fetch_rows(_STATED, {"workspace": workspace.pk, "leaf": leaf_id})
-    newest = max(stated or observed_at, observed_at)
-    return Resolution("history" if chunk.occurred_at < newest else "supersede", leaf_id)
+    return Resolution("history" if observed < stated else "supersede", leaf_id)

@@ -9,7 +9,6 @@ from holamem.clock import now
 from holamem.database.rows import insert_statement
 from holamem.database.statements import Statement
 from workspaces.index.entries import (
-    leaf_lexemes_statement,
     leaf_lexemes_statements,
     vector_statement,
 )
@@ -46,23 +45,6 @@ class LeafPlan:
     is_embedded: bool = False
 
 
-def leaf_statements(
-    workspace: Workspace, *, plan: LeafPlan, leaf: SourceLeaf, entities: Sequence[Entity]
-) -> list[Statement]:
-    """Links, search entries, counters and the chunk's result, for a leaf whose row is there.
-
-    `entities`: the owner, then those that are mentioned.
-    """
-    links = _mentions(workspace, one=NewLeaf(plan, leaf, entities))
-    return [
-        _source_statement(workspace, plan=plan, leaf=leaf, is_creator=True),
-        *([insert_statement(links)] if links else []),
-        *_search_statements(workspace, leaf=leaf, plan=plan, entities=entities),
-        _count_statement(workspace, plan=plan),
-        _outcome_statement(workspace, plan=plan, outcome=_outcome_of(plan), leaf=leaf),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class NewLeaf:
     """A leaf whose body is written, with its entities: the owner, then those it mentions."""
@@ -72,32 +54,38 @@ class NewLeaf:
     entities: Sequence[Entity]
 
 
-def window_statements(workspace: Workspace, *, new: Sequence[NewLeaf]) -> list[Statement]:
-    """Rows, links, entries, counters and results of several active leaves: one statement each."""
+def leaf_statements(workspace: Workspace, *, new: Sequence[NewLeaf]) -> list[Statement]:
+    """Rows, links, search entries, counters and results of new leaves: one statement each."""
     links = [link for one in new for link in _mentions(workspace, one=one)]
-    texts = [(one.leaf, one.plan.chunk.text, _search_names(one.entities)) for one in new]
     sources = [_source(workspace, plan=one.plan, leaf=one.leaf, is_creator=True) for one in new]
+    results = [(one.plan, _outcome_of(one.plan), one.leaf) for one in new]
     return [
         insert_statement([one.leaf for one in new]),
         insert_statement(sources, unless_present=True),
         *([insert_statement(links)] if links else []),
-        leaf_lexemes_statements(workspace, leaves=texts),
-        *_vector_statements(workspace, new=new),
+        *_search_statements(workspace, new=new),
         _counts_statement(workspace, new=new),
-        _outcomes_statement(workspace, new=new),
+        _results_statement(workspace, results=results),
     ]
 
 
-def _vector_statements(workspace: Workspace, *, new: Sequence[NewLeaf]) -> list[Statement]:
-    return [
+def _search_statements(workspace: Workspace, *, new: Sequence[NewLeaf]) -> list[Statement]:
+    """None for a leaf that ended at its source."""
+    found = [one for one in new if one.leaf.status != SourceLeaf.Status.INACTIVE]
+    texts = [(one.leaf, one.plan.chunk.text, _search_names(one.entities)) for one in found]
+    lexemes = [leaf_lexemes_statements(workspace, leaves=texts)] if texts else []
+    return lexemes + [
         vector_statement(workspace, node=one.leaf, model=one.plan.model, vector=one.plan.vector)
-        for one in new
+        for one in found
         if one.plan.vector is not None and one.plan.model is not None
     ]
 
 
 def _counts_statement(workspace: Workspace, *, new: Sequence[NewLeaf]) -> Statement:
-    """As for one leaf: see `_count_statement`."""
+    """By difference, not by counting: a write costs the same whatever the tree holds.
+
+    A leaf that only joins the others changes nothing that the tree's sidecar mirrors.
+    """
     added: Counter[UUID] = Counter()
     changed: set[UUID] = set()
     for one in new:
@@ -121,9 +109,12 @@ def _counts_statement(workspace: Workspace, *, new: Sequence[NewLeaf]) -> Statem
     )
 
 
-def _outcomes_statement(workspace: Workspace, *, new: Sequence[NewLeaf]) -> Statement:
+_Result = tuple[LeafPlan, str, SourceLeaf]
+
+
+def _results_statement(workspace: Workspace, *, results: Sequence[_Result]) -> Statement:
     """The leaves' bodies have the texts now, so the chunks' copies go."""
-    plans = [one.plan for one in new]
+    plans = [plan for plan, _, _ in results]
     return Statement(
         "UPDATE workspaces_chunk AS chunk SET outcome = told.outcome, decision = told.decision,"
         " reason = told.reason, admission_confidence = told.admission,"
@@ -135,17 +126,22 @@ def _outcomes_statement(workspace: Workspace, *, new: Sequence[NewLeaf]) -> Stat
         " WHERE chunk.workspace_id = %s AND chunk.id = told.id",
         [
             [plan.chunk.id for plan in plans],
-            [str(_outcome_of(plan)) for plan in plans],
-            [str(plan.placement.decision) for plan in plans],
+            [str(outcome) for _, outcome, _ in results],
+            [_decision_of(plan) for plan in plans],
             [plan.chunk.reason for plan in plans],
             [plan.chunk.admission_confidence for plan in plans],
             [plan.placement.match_confidence for plan in plans],
             [plan.placement.create_confidence for plan in plans],
             [plan.judged_by for plan in plans],
-            [one.leaf.id for one in new],
+            [leaf.id for _, _, leaf in results],
             workspace.pk,
         ],
     )
+
+
+def _decision_of(plan: LeafPlan) -> str:
+    """In integration the source decides, and nobody is asked."""
+    return str(plan.placement.decision) if plan.event.category == Category.INTERACTION else ""
 
 
 def _outcome_of(plan: LeafPlan) -> str:
@@ -157,10 +153,11 @@ def duplicate_statements(
     workspace: Workspace, *, plan: LeafPlan, leaf: SourceLeaf
 ) -> list[Statement]:
     """The event as a further source of a leaf that holds its text, and the chunk's result."""
-    outcome = Chunk.Outcome.NOOP_DUPLICATE
+    link = _source(workspace, plan=plan, leaf=leaf, is_creator=False)
+    result = (plan, Chunk.Outcome.NOOP_DUPLICATE, leaf)
     return [
-        _source_statement(workspace, plan=plan, leaf=leaf, is_creator=False),
-        _outcome_statement(workspace, plan=plan, outcome=outcome, leaf=leaf),
+        insert_statement([link], unless_present=True),
+        _results_statement(workspace, results=[result]),
     ]
 
 
@@ -178,36 +175,6 @@ def _search_names(entities: Sequence[Entity]) -> list[str]:
     return names_for_search(entity for entity in entities if not entity.is_system)
 
 
-def _search_statements(
-    workspace: Workspace, *, leaf: SourceLeaf, plan: LeafPlan, entities: Sequence[Entity]
-) -> list[Statement]:
-    """None for a leaf that ended at its source."""
-    if leaf.status == SourceLeaf.Status.INACTIVE:
-        return []
-    names = _search_names(entities)
-    lexemes = leaf_lexemes_statement(workspace, leaf=leaf, text=plan.chunk.text, entity_names=names)
-    if plan.vector is None or plan.model is None:
-        return [lexemes]
-    return [
-        lexemes,
-        vector_statement(workspace, node=leaf, model=plan.model, vector=plan.vector),
-    ]
-
-
-def _count_statement(workspace: Workspace, *, plan: LeafPlan) -> Statement:
-    """By difference, not by counting: a write costs the same whatever the tree holds.
-
-    A leaf that only joins the others changes nothing that the tree's sidecar mirrors.
-    """
-    is_new = plan.resolution.kind == "new"
-    return Statement(
-        "UPDATE workspaces_tree SET leaf_count = leaf_count + %s, status = 'active',"
-        " updated_at = %s, mirrored_state = CASE WHEN %s THEN mirrored_state ELSE %s END"
-        " WHERE workspace_id = %s AND id = %s",
-        [1 if is_new else 0, now(), is_new, mirror_due(), workspace.pk, plan.owner.tree.id],
-    )
-
-
 def follow_ups(leaf: SourceLeaf, *, plan: LeafPlan) -> list[NewJob]:
     """A leaf that has its vector is in the index; one that the embedder was out for waits."""
     topic = Job.Topic.NODE_INDEXED if plan.is_embedded else Job.Topic.NODE_CREATED
@@ -215,13 +182,6 @@ def follow_ups(leaf: SourceLeaf, *, plan: LeafPlan) -> list[NewJob]:
         NewJob(topic, leaf.id, leaf.scope_id),
         NewJob(Job.Topic.TREE_DIRTY, leaf.tree_id, leaf.scope_id, priority=150),
     ]
-
-
-def _source_statement(
-    workspace: Workspace, *, plan: LeafPlan, leaf: SourceLeaf, is_creator: bool
-) -> Statement:
-    link = _source(workspace, plan=plan, leaf=leaf, is_creator=is_creator)
-    return insert_statement([link], unless_present=True)
 
 
 def _source(
@@ -233,28 +193,4 @@ def _source(
         leaf=leaf,
         event=plan.event,
         is_creator=is_creator,
-    )
-
-
-def _outcome_statement(
-    workspace: Workspace, *, plan: LeafPlan, outcome: str, leaf: SourceLeaf
-) -> Statement:
-    """The leaf's body has the text now, so the chunk's copy goes."""
-    is_judged = plan.event.category == Category.INTERACTION
-    return Statement(
-        "UPDATE workspaces_chunk SET outcome = %s, decision = %s, reason = %s,"
-        " admission_confidence = %s, match_confidence = %s, create_confidence = %s,"
-        " judged_by = %s, leaf_id = %s, text = '' WHERE workspace_id = %s AND id = %s",
-        [
-            str(outcome),
-            str(plan.placement.decision) if is_judged else "",
-            plan.chunk.reason,
-            plan.chunk.admission_confidence,
-            plan.placement.match_confidence,
-            plan.placement.create_confidence,
-            plan.judged_by,
-            leaf.id,
-            workspace.pk,
-            plan.chunk.id,
-        ],
     )

@@ -6,12 +6,10 @@ transaction: a tree exists from its first admitted leaf, not earlier.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
-from holamem.database.rows import read_rows
 from holamem.database.scope import workspace_scope
 from holamem.ids import new_id
 from holamem.text.normalise import normalise_name
@@ -22,10 +20,10 @@ from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import Tree
 from workspaces.services.entities.names import compared_names, lock_entities, lock_names
 from workspaces.services.entities.refresh import request_refresh
+from workspaces.services.owner_reads import FALLBACK_SLUG, Owners, read_owners
 from workspaces.services.placement import NewEntityPlan, Placement
 from workspaces.services.topology import request_rejudge
 
-FALLBACK_SLUG = "uncategorized"
 FALLBACK_NAME = "Uncategorized"
 
 
@@ -112,19 +110,7 @@ def _withdraw(entity: Entity, *, relations: Collection[str]) -> None:
 
 
 # Raw SQL for what is read for every chunk: the ORM takes longer to build it than it takes to run.
-# The entity, or what it was merged into.
-_PRESENT = """
-SELECT owner.* FROM workspaces_entity AS named
-  JOIN workspaces_entity AS owner ON owner.workspace_id = named.workspace_id
-   AND owner.id = coalesce(named.merged_into_id, named.id)
- WHERE named.workspace_id = %(workspace)s AND named.scope_id = %(scope)s AND named.id = %(entity)s
-"""
-_FALLBACK = """
-SELECT * FROM workspaces_entity
- WHERE workspace_id = %(workspace)s AND scope_id = %(scope)s AND slug = %(slug)s AND is_system
-"""
-# After one of these, in the same message.
-_ITS_TREE = """;
+_TREE = """;
 SELECT tree.* FROM ({owner}) AS owner JOIN workspaces_tree AS tree
     ON tree.workspace_id = %(workspace)s AND tree.scope_id = %(scope)s
    AND tree.category = %(category)s AND tree.key = 'interaction:' || owner.slug
@@ -139,40 +125,24 @@ def _entity(
     workspace: Workspace, *, event: Event, placement: Placement
 ) -> tuple[Entity, bool, Tree]:
     """With whether it is new, and its tree, which may be new too."""
-    if placement.entity_id is not None:
-        found = _with_tree(workspace, event=event, owner=_PRESENT, entity=placement.entity_id)
-        if found is not None and not found[0].is_nameless:
-            return found[0], False, found[1]
+    named = [UUID(placement.entity_id)] if placement.entity_id else []
+    known = read_owners(workspace, scope_id=event.scope_id, ids=named)
+    found = known.present(named[0]) if named else None
+    if found is not None and not found.is_nameless:
+        return found, False, _tree_of(workspace, entity=found, known=known)
     if placement.new_entity is not None:
         entity, is_new = _named_entity(
             workspace, scope_id=event.scope_id, plan=placement.new_entity
         )
         return entity, is_new, _interaction_tree(workspace, entity=entity)
-    found = _with_tree(workspace, event=event, owner=_FALLBACK, slug=FALLBACK_SLUG)
-    if found is not None:
-        return found[0], False, found[1]
+    if known.fallback is not None:
+        return known.fallback, False, _tree_of(workspace, entity=known.fallback, known=known)
     entity = _fallback_entity(workspace, scope_id=event.scope_id)
     return entity, True, _interaction_tree(workspace, entity=entity)
 
 
-def _with_tree(
-    workspace: Workspace, *, event: Event, owner: str, **sought: str
-) -> tuple[Entity, Tree] | None:
-    """An entity that exists, with its tree or the one that it would get, in one round trip."""
-    values: dict[str, Any] = {
-        "workspace": workspace.pk,
-        "scope": event.scope_id,
-        "category": str(Category.INTERACTION),
-        **sought,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(owner + _ITS_TREE.format(owner=owner), values)
-        entities = read_rows(Entity, cursor)
-        cursor.nextset()
-        trees = read_rows(Tree, cursor)
-    if not entities:
-        return None
-    return entities[0], trees[0] if trees else _new_tree(workspace, entity=entities[0])
+def _tree_of(workspace: Workspace, *, entity: Entity, known: Owners) -> Tree:
+    return known.tree_of(entity) or _new_tree(workspace, entity=entity)
 
 
 def _named_entity(

@@ -1,4 +1,4 @@
-"""What is due in a tree: the next step of a pass, read from the topology alone.
+"""What is due in trees: the next step of a pass over each, read from the topology alone.
 
 Order: replace what is stale from the bottom up, seal a full buffer, seal full heights, and
 refresh the root last, so that each node is written once in a pass.
@@ -36,52 +36,84 @@ class Step:
     becomes_root: bool = False
 
 
-def next_step(workspace: Workspace, *, tree: Tree, threshold: int) -> Step | None:
-    """None when nothing is due. Runs inside the caller's step; reads the top of the tree only."""
-    nodes = _top_of_tree(workspace, tree=tree)
-    behind = _lowest_behind(nodes)
-    if behind is not None:
-        return _replacement(workspace, tree=tree, node=behind)
-    root = next((node for node in nodes if node.is_root), None)
-    tops = _top_nodes(nodes, root=root)
-    return (
-        _full_buffer(workspace, tree=tree, root=root, threshold=threshold)
-        or _full_height(tree=tree, tops=tops, root=root, threshold=threshold)
-        or _root_refresh(tree=tree, tops=tops, root=root)
-    )
+def next_steps(workspace: Workspace, *, trees: Sequence[Tree], threshold: int) -> list[Step]:
+    """One of each tree in which anything is due, in the order of the trees.
+
+    Inside the caller's step; reads the tops of the trees only.
+    """
+    nodes = _tops_of_trees(workspace, trees=trees)
+    behind = {tree.id: node for tree in trees if (node := _lowest_behind(nodes[tree.id]))}
+    children = live_children(workspace, nodes=list(behind.values()))
+    rest = [tree for tree in trees if tree.id not in behind]
+    buffers = _buffers(workspace, trees=rest, threshold=threshold)
+    steps: list[Step | None] = []
+    for tree in trees:
+        if tree.id in behind:
+            node = behind[tree.id]
+            steps.append(_replacement(tree=tree, node=node, children=children[node.id]))
+            continue
+        root = next((node for node in nodes[tree.id] if node.is_root), None)
+        tops = _top_nodes(nodes[tree.id], root=root)
+        steps.append(
+            _full_buffer(tree=tree, root=root, buffer=buffers[tree.id], threshold=threshold)
+            or _full_height(tree=tree, tops=tops, root=root, threshold=threshold)
+            or _root_refresh(tree=tree, tops=tops, root=root)
+        )
+    return [step for step in steps if step is not None]
 
 
 # The root, the lowest that is behind, and what has nothing above it but a provisional root, in one
 # statement: it is read after each memory. Each branch is a look-up in an index of its own.
-_TOP_OF_TREE = """
+_TOPS_OF_TREES = """
 WITH root AS (
   SELECT id, provisional FROM workspaces_summarynode
-   WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND is_root
+   WHERE workspace_id = %(workspace)s AND tree_id = ANY(%(trees)s::uuid[]) AND is_root
      AND status IN ('sealed', 'stale', 'quarantined'))
 SELECT * FROM workspaces_summarynode WHERE workspace_id = %(workspace)s AND id IN (
   SELECT id FROM root
    UNION ALL
-  (SELECT id FROM workspaces_summarynode
-    WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND NOT provisional
-      AND status IN ('stale', 'quarantined')
-    ORDER BY height, time_range_start, id LIMIT 1)
+  SELECT behind.id FROM unnest(%(trees)s::uuid[]) AS wanted (tree) CROSS JOIN LATERAL (
+    SELECT id FROM workspaces_summarynode
+     WHERE workspace_id = %(workspace)s AND tree_id = wanted.tree AND NOT provisional
+       AND status IN ('stale', 'quarantined')
+     ORDER BY height, time_range_start, id LIMIT 1) AS behind
    UNION ALL
   SELECT id FROM workspaces_summarynode
-   WHERE workspace_id = %(workspace)s AND tree_id = %(tree)s AND status = 'sealed'
+   WHERE workspace_id = %(workspace)s AND tree_id = ANY(%(trees)s::uuid[]) AND status = 'sealed'
      AND parent_id IS NULL
    UNION ALL
   SELECT child.id FROM workspaces_summarynode AS child JOIN root ON child.parent_id = root.id
    WHERE child.workspace_id = %(workspace)s AND child.status = 'sealed' AND root.provisional)
 """
-_BUFFER = """
-SELECT * FROM workspaces_sourceleaf
- WHERE workspace_id = %s AND tree_id = %s AND status = 'active' AND parent_id IS NULL
- ORDER BY observed_at, id LIMIT %s
+_BUFFERS = """
+SELECT leaf.* FROM unnest(%(trees)s::uuid[]) AS wanted (tree) CROSS JOIN LATERAL (
+  SELECT * FROM workspaces_sourceleaf
+   WHERE workspace_id = %(workspace)s AND tree_id = wanted.tree AND status = 'active'
+     AND parent_id IS NULL
+   ORDER BY observed_at, id LIMIT %(most)s) AS leaf
+ ORDER BY leaf.observed_at, leaf.id
 """
 
 
-def _top_of_tree(workspace: Workspace, *, tree: Tree) -> list[SummaryNode]:
-    return list(workspace.summaries.raw(_TOP_OF_TREE, {"workspace": workspace.pk, "tree": tree.id}))
+def _tops_of_trees(workspace: Workspace, *, trees: Sequence[Tree]) -> dict[UUID, list[SummaryNode]]:
+    found: dict[UUID, list[SummaryNode]] = defaultdict(list)
+    values = {"workspace": workspace.pk, "trees": [tree.id for tree in trees]}
+    for node in workspace.summaries.raw(_TOPS_OF_TREES, values):
+        found[node.tree_id].append(node)
+    return found
+
+
+def _buffers(
+    workspace: Workspace, *, trees: Sequence[Tree], threshold: int
+) -> dict[UUID, list[SourceLeaf]]:
+    """By tree the oldest leaves without a parent, as many as are sealed together."""
+    found: dict[UUID, list[SourceLeaf]] = defaultdict(list)
+    if trees:
+        ids = [tree.id for tree in trees]
+        values = {"workspace": workspace.pk, "trees": ids, "most": threshold}
+        for leaf in workspace.leaves.raw(_BUFFERS, values):
+            found[leaf.tree_id].append(leaf)
+    return found
 
 
 def _lowest_behind(nodes: Sequence[SummaryNode]) -> SummaryNode | None:
@@ -90,27 +122,37 @@ def _lowest_behind(nodes: Sequence[SummaryNode]) -> SummaryNode | None:
     return min(behind, key=lambda node: (node.height, node.time_range_start, node.id), default=None)
 
 
-def _replacement(workspace: Workspace, *, tree: Tree, node: SummaryNode) -> Step:
-    children = live_children(workspace, node=node)
+def _replacement(*, tree: Tree, node: SummaryNode, children: Sequence[Child]) -> Step:
     kind: StepKind = "replace" if children else "retire"
     return Step(kind, tree, node.height, children, old=node, becomes_root=node.is_root)
 
 
-def live_children(workspace: Workspace, *, node: SummaryNode) -> list[Child]:
-    if node.child_kind == SummaryNode.ChildKind.LEAF:
-        leaves = workspace.leaves.filter(parent=node, status=SourceLeaf.Status.ACTIVE)
-        return list(leaves.order_by("observed_at", "id"))
-    summaries = workspace.summaries.filter(parent=node, status=SummaryNode.Status.SEALED)
-    return list(summaries.order_by("time_range_start", "id"))
+def live_children(workspace: Workspace, *, nodes: Sequence[SummaryNode]) -> dict[UUID, list[Child]]:
+    """By node, in order of time."""
+    found: dict[UUID, list[Child]] = {node.id: [] for node in nodes}
+    over_leaves = [n.id for n in nodes if n.child_kind == SummaryNode.ChildKind.LEAF]
+    over_summaries = [node.id for node in nodes if node.id not in over_leaves]
+    children: list[Child] = []
+    if over_leaves:
+        leaves = workspace.leaves.filter(parent__in=over_leaves, status=SourceLeaf.Status.ACTIVE)
+        children += leaves.order_by("observed_at", "id")
+    if over_summaries:
+        below = workspace.summaries.filter(
+            parent__in=over_summaries, status=SummaryNode.Status.SEALED
+        )
+        children += below.order_by("time_range_start", "id")
+    for child in children:
+        if child.parent_id is not None:
+            found[child.parent_id].append(child)
+    return found
 
 
 def _full_buffer(
-    workspace: Workspace, *, tree: Tree, root: SummaryNode | None, threshold: int
+    *, tree: Tree, root: SummaryNode | None, buffer: Sequence[SourceLeaf], threshold: int
 ) -> Step | None:
-    oldest = list(workspace.leaves.raw(_BUFFER, [workspace.pk, tree.id, threshold]))
-    if len(oldest) < threshold:
+    if len(buffer) < threshold:
         return None
-    return Step("seal", tree, 1, oldest, becomes_root=root is None)
+    return Step("seal", tree, 1, buffer, becomes_root=root is None)
 
 
 def _top_nodes(nodes: Sequence[SummaryNode], *, root: SummaryNode | None) -> list[SummaryNode]:

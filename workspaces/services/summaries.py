@@ -7,7 +7,7 @@ from datetime import datetime
 
 from holamem.errors import MalformedReply
 from holamem.text.languages import language_of
-from workspaces.bodies import WrittenBody, read_markdown, write_body
+from workspaces.bodies import read_markdown, render_body
 from workspaces.judging.base import ChildView, Judge, SummaryDraft
 from workspaces.models.trees import SourceLeaf, SummaryNode, Tree
 from workspaces.services.front_matter import summary_front_matter, with_checksum
@@ -92,8 +92,6 @@ def child_set_sha256(children: Sequence[Child]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def write_summary_body(node: SummaryNode, *, tree: Tree, body: str) -> WrittenBody:
+def summary_body(node: SummaryNode, *, tree: Tree, body: str) -> bytes:
     head = summary_front_matter(node, tree=tree)
-    return write_body(
-        node.body_path, front_matter=with_checksum(head, markdown=body), markdown=body
-    )
+    return render_body(with_checksum(head, markdown=body), body)

@@ -2,50 +2,43 @@
 
 Memory is read once for all of them, and each chunk is judged in its turn by what was read and by
 what the chunks before it are about to leave. A window ends before a chunk for which that is not
-enough: one that makes an entity or a tree, is history, or bears on a leaf that is not committed.
+enough: one that is history, or bears on a leaf that is not committed, is planned when those before
+it are; one that makes an entity or a tree is planned alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import takewhile
 from uuid import UUID
 
 from holamem import faults
 from holamem.text.normalise import normalise_name
 from workspaces.index.embedding import current_model
-from workspaces.index.entries import leaf_search_text, searched_terms
 from workspaces.judging.base import EntityCandidate, Judge, LeafView
-from workspaces.models.entities import Entity
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services.ahead import Judged
+from workspaces.services.called import Said, called_in
 from workspaces.services.duplicates import (
-    MAX_COMPARED,
-    NEAREST_COMPARED,
-    KnownLeaf,
     Resolution,
     by_time,
+    closest,
     judged_relation,
+    last_stated,
     leaf_views,
 )
-from workspaces.services.entities.resolving import names_for_search
 from workspaces.services.jobs import ClaimedJob
+from workspaces.services.known_leaves import (
+    MAX_COMPARED,
+    KnownLeaf,
+    KnownThere,
+    Place,
+    read_known,
+)
 from workspaces.services.leaf_rows import LeafPlan
+from workspaces.services.owner_reads import Owners, find_owner_by_name
 from workspaces.services.owners import Owner
 from workspaces.services.placement import Placement, place
-from workspaces.services.shortlist import LEXICAL_SIMILARITY, MAX_SHORTLIST
-from workspaces.services.window_reads import (
-    KnownThere,
-    Owners,
-    Place,
-    Sought,
-    candidate,
-    candidates_of,
-    find_candidates,
-    find_owner_by_name,
-    read_known,
-    read_owners,
-    sought,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,9 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class Placed:
+    """An admitted chunk with the owner that it goes to, which exists."""
+
     waiting: Waiting
     placement: Placement
     owner: Owner
@@ -88,24 +83,41 @@ class _Pending:
             (self.restated if is_known else self.retired).add(resolution.leaf_id)
 
 
-def plan_window(workspace: Workspace, *, waiting: Sequence[Waiting], judge: Judge) -> list[Planned]:
+def plan_window(workspace: Workspace, *, placed: Sequence[Placed], judge: Judge) -> list[Planned]:
     """Plans of the first of them, in order; empty when the first has to be planned alone.
 
-    All of one scope, of the interaction category, with a judge that takes no call. Inside one
-    reading step. A plan is a new leaf, one that supersedes, or a duplicate.
+    Inside one reading step. A plan is a new leaf, one that supersedes, or a duplicate.
     """
     pending = _Pending()
-    placed = _place_all(workspace, waiting=waiting, judge=judge)
     known = _known(workspace, placed=placed)
     for one, there in zip(placed, known, strict=True):
         resolution = _resolve(workspace, placed=one, there=there, pending=pending, judge=judge)
         if resolution is None:
             break
         pending.add(Planned(one.waiting, _plan(one, resolution=resolution)))
-    return pending.planned
+    return _before_history(workspace, planned=pending.planned)
 
 
-def _plan(placed: _Placed, *, resolution: Resolution) -> LeafPlan:
+def _before_history(workspace: Workspace, *, planned: Sequence[Planned]) -> list[Planned]:
+    """Up to the first that is older than the leaf that it would supersede."""
+    old = {
+        one.plan.chunk.id: leaf_id
+        for one in planned
+        if one.plan.resolution.kind == "supersede" and (leaf_id := one.plan.resolution.leaf_id)
+    }
+    stated = last_stated(workspace, leaf_ids=list(old.values()))
+
+    def is_in_time(one: Planned) -> bool:
+        leaf_id = old.get(one.plan.chunk.id)
+        observed = one.waiting.judged.context.occurred_at
+        if leaf_id is None:
+            return True
+        return by_time(leaf_id, stated=stated[leaf_id], observed=observed).kind == "supersede"
+
+    return list(takewhile(is_in_time, planned))
+
+
+def _plan(placed: Placed, *, resolution: Resolution) -> LeafPlan:
     waiting = placed.waiting
     vector = waiting.judged.vector
     return LeafPlan(
@@ -122,63 +134,21 @@ def _plan(placed: _Placed, *, resolution: Resolution) -> LeafPlan:
     )
 
 
-@dataclass(slots=True)
-class _Told:
-    """Owners of the window so far, with the terms by which their new leaves are found."""
+def place_window(workspace: Workspace, *, waiting: Sequence[Waiting], judge: Judge) -> list[Placed]:
+    """Up to the first that needs an owner which does not exist yet.
 
-    by_entity: dict[UUID, tuple[Entity, set[str]]] = field(default_factory=dict)
-
-    def add(self, waiting: Waiting, *, entity: Entity) -> None:
-        if entity.is_system:
-            return
-        day = waiting.judged.context.occurred_at
-        text = leaf_search_text(
-            text=waiting.chunk.text,
-            actor=waiting.event.actor,
-            entity_names=names_for_search([entity]),
-            day=day,
-        )
-        self.by_entity.setdefault(entity.id, (entity, set()))[1].update(
-            term for term, _ in searched_terms(text)
-        )
-
-    def found_by(self, asked: Sought) -> list[EntityCandidate]:
-        return [
-            candidate(entity, similarity=LEXICAL_SIMILARITY)
-            for entity, said in self.by_entity.values()
-            if not asked.terms.isdisjoint(said)
-        ]
-
-
-def _place_all(workspace: Workspace, *, waiting: Sequence[Waiting], judge: Judge) -> list[_Placed]:
-    """Up to the first that needs an owner which does not exist yet."""
+    All of one scope, of the interaction category, with a judge that takes no call. Not empty.
+    """
     scope_id = waiting[0].event.scope_id
-    asked = [
-        sought(workspace, scope_id=scope_id, text=one.chunk.text, vector=one.judged.vector)
-        for one in waiting
-    ]
-    found = find_candidates(workspace, scope_id=scope_id, asked=asked)
-    ids = list({entity_id for rows in found for entity_id, _ in rows})
-    owners = read_owners(workspace, scope_id=scope_id, ids=ids)
-    told, placed = _Told(), list[_Placed]()
-    for one, rows, question in zip(waiting, found, asked, strict=True):
-        near = candidates_of(rows, owners=owners)
-        for other in told.found_by(question):
-            near.setdefault(UUID(other.entity_id), other)
-        here = _place(
-            workspace, waiting=one, candidates=_shortened(near), owners=owners, judge=judge
-        )
-        if here is None or here.owner.entity is None:
+    said = [Said(one.chunk.text, one.event.actor) for one in waiting]
+    shortlists, owners = called_in(workspace, scope_id=scope_id, said=said)
+    placed = list[Placed]()
+    for one, candidates in zip(waiting, shortlists, strict=True):
+        here = _place(workspace, waiting=one, candidates=candidates, owners=owners, judge=judge)
+        if here is None:
             break
-        told.add(one, entity=here.owner.entity)
         placed.append(here)
     return placed
-
-
-def _shortened(near: dict[UUID, EntityCandidate]) -> list[EntityCandidate]:
-    """Best first, as the database would order them."""
-    ordered = sorted(near.values(), key=lambda one: (-one.similarity, UUID(one.entity_id)))
-    return ordered[:MAX_SHORTLIST]
 
 
 def _place(
@@ -188,7 +158,7 @@ def _place(
     candidates: Sequence[EntityCandidate],
     owners: Owners,
     judge: Judge,
-) -> _Placed | None:
+) -> Placed | None:
     event, chunk, judged = waiting.event, waiting.chunk, waiting.judged
     placement = place(
         judge.assign(judged.context, candidates=candidates),
@@ -200,7 +170,7 @@ def _place(
     owner = _owner(workspace, event=event, placement=placement, owners=owners)
     faults.point("chunk.judged")
     by = "; ".join(filter(None, (judged.admission.judged_by, judge.name[:100])))
-    return None if owner is None else _Placed(waiting, placement, owner, by[:100])
+    return None if owner is None else Placed(waiting, placement, owner, by[:100])
 
 
 def _owner(
@@ -216,13 +186,13 @@ def _owner(
         entity = next(iter(known.entities.values()), None)
     else:
         entity = owners.fallback
-    tree = known.trees.get(f"interaction:{entity.slug}") if entity is not None else None
+    tree = None if entity is None else known.tree_of(entity)
     if entity is None or tree is None or entity.is_nameless or entity.merged_into_id is not None:
         return None
     return Owner(entity=entity, tree=tree, entity_is_new=False, tree_is_new=False)
 
 
-def _known(workspace: Workspace, *, placed: Sequence[_Placed]) -> list[KnownThere]:
+def _known(workspace: Workspace, *, placed: Sequence[Placed]) -> list[KnownThere]:
     if not placed:
         return []
     places = [
@@ -240,7 +210,7 @@ def _known(workspace: Workspace, *, placed: Sequence[_Placed]) -> list[KnownTher
 def _resolve(
     workspace: Workspace,
     *,
-    placed: _Placed,
+    placed: Placed,
     there: KnownThere,
     pending: _Pending,
     judge: Judge,
@@ -268,12 +238,11 @@ def _resolve(
         return Resolution("duplicate", known)
     if known in pending.restated:
         return None  # it was last stated by a chunk of this window
-    decided = by_time(workspace, tree=placed.owner.tree, leaf_id=known, chunk=context)
-    return replace(decided, rivals=there.rivals) if decided.kind == "supersede" else None
+    return Resolution("supersede", known, rivals=there.rivals)
 
 
-def _views(placed: _Placed, *, there: KnownThere, beside: Sequence[Planned]) -> list[LeafView]:
-    """At most six: the same subject key first, the latest of them, then the nearest by vector."""
+def _views(placed: Placed, *, there: KnownThere, beside: Sequence[Planned]) -> list[LeafView]:
+    """What is known there, and what the chunks before are about to leave beside it."""
     waiting = placed.waiting
     key = placed.placement.subject_key
     keyed = [*(_as_known(p) for p in beside if p.plan.placement.subject_key == key), *there.keyed]
@@ -282,11 +251,8 @@ def _views(placed: _Placed, *, there: KnownThere, beside: Sequence[Planned]) -> 
     if waiting.judged.vector:
         near += [_as_known(p, to=waiting.judged.vector) for p in beside if p.plan.vector]
         near.sort(key=lambda leaf: (leaf.distance or 0.0, leaf.id))
-    near = near[:MAX_COMPARED]
-    first = keyed[: MAX_COMPARED - min(len(near), NEAREST_COMPARED)]
-    others = [leaf for leaf in near if leaf.id not in {known.id for known in first}]
     texts = {p.plan.chunk.id: p.plan.chunk.text for p in beside}
-    return leaf_views([*first, *others][:MAX_COMPARED], texts=texts)
+    return leaf_views(closest(keyed=keyed, near=near[:MAX_COMPARED]), texts=texts)
 
 
 def _as_known(planned: Planned, *, to: Sequence[float] | None = None) -> KnownLeaf:

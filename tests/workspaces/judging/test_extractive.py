@@ -75,6 +75,26 @@ def test_a_repeated_sentence_is_told_once() -> None:
     assert len(bullets(draft.body)) == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "fact"),
+    [
+        (
+            "That's awesome, Caroline! I signed up for a pottery class yesterday. And you?",
+            "I signed up for a pottery class yesterday.",
+        ),
+        ("谢谢你！太棒了。我昨天报了陶艺班。你呢？", "我昨天报了陶艺班。"),
+    ],
+)
+def test_thanks_and_questions_around_a_fact_are_left_out(told: str, fact: str) -> None:
+    draft = summarise(tree_title="Mel", children=children([told]), token_budget=700)
+    assert [text for text, _ in bullets(draft.body)] == [fact]
+
+
+def test_praise_alone_is_told_as_it_is() -> None:
+    draft = summarise(tree_title="Mel", children=children(["Thanks! Well done!"]), token_budget=700)
+    assert len(bullets(draft.body)) == 2
+
+
 def test_without_text_there_is_no_summary() -> None:
     with pytest.raises(ValueError, match="no text"):
         summarise(tree_title="Falcon", children=[], token_budget=700)

@@ -35,6 +35,8 @@ def related(old: str, new: str) -> Comparison:
         ("库存系统的端口是 7000。", "库存系统的端口改为 7001。"),
         ("库存系统的发布日是每周一。", "库存系统的发布日改到每周四。"),
         ("库存系统的值班由李娜负责。", "库存系统的值班现在由王建国负责。"),
+        ("我妈妈今年50岁。", "我妈妈今年51岁。"),
+        ("My mother is 50 years old.", "My mother is 51 years old."),
     ],
 )
 def test_a_changed_value_supersedes(old: str, new: str) -> None:
@@ -72,6 +74,17 @@ def test_a_repeat_is_the_same_memory(old: str, new: str) -> None:
         ("库存系统的日志保留 30 天。", "库存系统有 6 个节点。"),
         ("I like tea.", "I like coffee."),
         ("I did not go to Rome.", "I like the sea."),
+        # What somebody is: their home and their work are two things.
+        ("我的下属是上海人。", "我的下属是个老师。"),
+        ("我的下属是名助教。", "我的下属现在35岁。"),
+        # One has several of these, and says of none which it is.
+        ("My colleague is 34 years old.", "My colleague is 27 years old."),
+        ("我的下属学历是专科。", "我的下属学历是硕士。"),
+        ("新品发布会的规模是七千人。", "金融新品发布会的规模是二百人。"),
+        (
+            "Wow, that looks great! Where in England was it?",
+            "Wow, John, that looks great! What next?",
+        ),
     ],
 )
 def test_neighbours_both_stay(old: str, new: str) -> None:

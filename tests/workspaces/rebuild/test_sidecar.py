@@ -116,7 +116,7 @@ def test_what_is_forgotten_is_mirrored_while_the_judge_is_out(
     memory: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from holamem.errors import ProviderError
-    from workspaces.services import sealing
+    from workspaces.services import seal_files
 
     def out(*args: object, **values: object) -> object:
         raise ProviderError("out", retryable=True)
@@ -125,7 +125,7 @@ def test_what_is_forgotten_is_mirrored_while_the_judge_is_out(
         leaf = memory.leaves.order_by("observed_at").first()
     assert leaf is not None
     with monkeypatch.context() as patch:
-        patch.setattr(sealing, "draft_summary", out)
+        patch.setattr(seal_files, "draft_summary", out)
         people.forget(memory, leaf.id)
         drain(memory)
         written = yaml.safe_load(tree_of(memory)[2].read_text())

@@ -41,7 +41,7 @@ from workspaces.services import indexing
 from workspaces.services.corrections.forget import forget_leaf, restore_leaf
 from workspaces.services.corrections.move import move_leaf
 from workspaces.services.entities import merge_run
-from workspaces.services.owners import FALLBACK_SLUG
+from workspaces.services.owner_reads import FALLBACK_SLUG
 from workspaces.services.tenants import update_workspace
 from workspaces.services.worker import run_job
 

@@ -32,7 +32,7 @@ from workspaces.services.entities.changes import (
     edit_entity,
     remove_alias,
 )
-from workspaces.services.owners import FALLBACK_SLUG
+from workspaces.services.owner_reads import FALLBACK_SLUG
 
 
 def give_alias(workspace: Workspace, slug: str, alias: str) -> EntityChanged:

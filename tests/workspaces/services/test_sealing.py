@@ -1,14 +1,20 @@
 """Full buffers are sealed upward; the root is always one node; files follow the levels."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from holamem.database.scope import workspace_scope
+from holamem.database.scope import system_scope, workspace_scope
+from holamem.errors import ProviderError
+from tests.verification import assert_clean
 from tests.workspaces.memory import ATLAS_FACTS, draft, drain, remember
 from workspaces.bodies import body_storage, read_markdown
+from workspaces.judging.base import Judge, SummaryDraft
 from workspaces.models.tenancy import Tenant, Workspace
 from workspaces.models.trees import SummaryNode, Tree
+from workspaces.services import seal_files, sealing
+from workspaces.services.seal_plan import Step
 from workspaces.services.summaries import CITATION, without_citations
 from workspaces.services.tenants import create_workspace, update_workspace
 
@@ -48,6 +54,53 @@ def test_the_oldest_observations_are_sealed_first(workspace: Workspace) -> None:
     with workspace_scope(workspace):
         buffered = workspace.leaves.get(parent=None)
     assert read_markdown(buffered.body_path) == texts[0]
+
+
+def test_trees_are_sealed_side_by_side(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = narrow_workspace(tenant, slug="beside")
+    texts = [
+        f"The {name} gateway keeps {what}."
+        for name in ("Atlas", "Borealis", "Cygnus")
+        for what in ("spare fans", "old disks", "blank tapes", "power cords")
+    ]
+    sizes, perform = list[int](), sealing.perform
+
+    def watched(workspace: Workspace, **asked: Any) -> None:
+        sizes.append(len(asked["steps"]))
+        perform(workspace, **asked)
+
+    monkeypatch.setattr(sealing, "perform", watched)
+    remember(workspace, *[draft(text, minutes=n) for n, text in enumerate(texts)])
+    assert sizes == [3, 3, 3]
+    assert [node.height for node in live_nodes(workspace)] == [1] * 6 + [2] * 3
+    assert_clean(workspace)
+
+
+def test_what_stops_one_of_several_trees_stops_no_other(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = narrow_workspace(tenant, slug="stopped")
+    draft_summary = seal_files.draft_summary
+
+    def fail_for_one(step: Step, *, judge: Judge) -> SummaryDraft:
+        if step.tree.key == "interaction:borealis-gateway":
+            raise ProviderError("out", retryable=True)
+        return draft_summary(step, judge=judge)
+
+    texts = [
+        f"The {name} gateway keeps {what}."
+        for name in ("Atlas", "Borealis", "Cygnus")
+        for what in ("spare fans", "old disks")
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(seal_files, "draft_summary", fail_for_one)
+        remember(workspace, *[draft(text, minutes=n) for n, text in enumerate(texts)])
+        assert len(live_nodes(workspace)) == 2
+    with system_scope():
+        workspace.jobs.filter(state="ready").update(next_try_at="2026-01-01T00:00:00Z")
+    drain(workspace)
+    assert len(live_nodes(workspace)) == 3
+    assert_clean(workspace)
 
 
 def test_a_tree_grows_with_its_files(tenant: Tenant) -> None:

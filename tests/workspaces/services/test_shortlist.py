@@ -5,23 +5,25 @@ from datetime import datetime
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
 from holamem.ids import new_id
+from holamem.text.normalise import normalise_name
 from workspaces.models.entities import Entity
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
+from workspaces.services.called import Said, called_in
 from workspaces.services.shortlist import entity_shortlist
 
 
-def know(workspace: Workspace, *names: str, is_system: bool = False) -> None:
+def know(workspace: Workspace, *names: str, kind: str = "system", is_system: bool = False) -> None:
     with workspace_scope(workspace):
         Entity.objects.create(
             workspace=workspace,
             scope_id=workspace.id,
-            type="system",
+            type=kind,
             slug=f"e-{new_id().hex[-12:]}",
             name=names[0],
-            normalised_name=names[0].casefold(),
+            normalised_name=normalise_name(names[0]),
             aliases=list(names[1:]),
-            normalised_names=[name.casefold() for name in names],
+            normalised_names=[normalise_name(name) for name in names],
             is_system=is_system,
         )
 
@@ -30,6 +32,38 @@ def shortlisted(workspace: Workspace, text: str, *, at: datetime | None = None) 
     event = Event(workspace=workspace, scope_id=workspace.id, received_at=at or now())
     candidates = entity_shortlist(workspace, event=event, text=text, vector=None)
     return [candidate.name for candidate in candidates]
+
+
+def called(workspace: Workspace, text: str, *, actor: str = "") -> list[str]:
+    [found], _ = called_in(workspace, scope_id=workspace.id, said=[Said(text, actor)])
+    return [candidate.name for candidate in found]
+
+
+def test_whoever_reads_names_is_offered_all_that_a_text_may_call(workspace: Workspace) -> None:
+    know(workspace, "Priya Nair", kind="person")
+    know(workspace, "Dr. Okafor", kind="person")
+    know(workspace, "张伟先生", kind="person")
+    know(workspace, "Atlas gateway")
+    know(workspace, "Atlas 数据库")
+    know(workspace, "苹果iPhone13")
+    know(workspace, "上海市浦东新区张江高科技园区管理委员会")
+    assert called(workspace, "Then Priya called Okafor.") == ["Priya Nair", "Dr. Okafor"]
+    assert called(workspace, "昨天张伟换了台iPhone13。") == ["张伟先生", "苹果iPhone13"]
+    assert called(workspace, "Atlas is slow today.") == ["Atlas gateway", "Atlas 数据库"]
+    assert called(workspace, "去上海市浦东新区张江高科技园区管理委员会盖章") == [
+        "上海市浦东新区张江高科技园区管理委员会"
+    ]
+    assert called(workspace, "I moved to Oslo.", actor="Priya") == ["Priya Nair"]
+    assert called(workspace, "今天没有人来。", actor="陈霞") == []
+
+
+def test_a_whole_name_comes_before_what_is_only_called_so(workspace: Workspace) -> None:
+    for number in range(30):
+        know(workspace, f"Ivo Berg{number}", kind="person")
+    know(workspace, "Falcon scheduler")
+    found = called(workspace, "Ivo restarted the Falcon scheduler.")
+    assert len(found) == 24
+    assert found[0] == "Falcon scheduler"
 
 
 def test_a_name_or_an_alias_in_the_text_brings_its_entity(workspace: Workspace) -> None:

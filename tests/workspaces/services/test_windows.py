@@ -8,24 +8,14 @@ import pytest
 from holamem.database.scope import workspace_scope
 from tests.verification import assert_clean
 from tests.workspaces.memory import draft, principal_of, results_of
-from workspaces.index.embedding import embed_stored
-from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
 from workspaces.services import together
+from workspaces.services.called import Said, called_in
 from workspaces.services.claiming import Turns
-from workspaces.services.duplicates import _known_there
+from workspaces.services.holding import PlanChanged
 from workspaces.services.intake import EventDraft, receive_events
-from workspaces.services.leaves import PlanChanged
-from workspaces.services.shortlist import entity_shortlist
-from workspaces.services.window_commit import commit_window
-from workspaces.services.window_reads import (
-    Place,
-    candidates_of,
-    find_candidates,
-    read_known,
-    read_owners,
-    sought,
-)
+from workspaces.services.known_leaves import Place, read_known
+from workspaces.services.leaves import commit_leaves
 from workspaces.services.worker import run_jobs
 
 KNOWN = (
@@ -65,11 +55,11 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Of the windows that were committed."""
     seen = list[int]()
 
-    def watched(workspace: Workspace, *, planned: Any) -> None:
-        seen.append(len(planned))
-        commit_window(workspace, planned=planned)
+    def watched(workspace: Workspace, *, plans: Any, jobs: Any) -> None:
+        seen.append(len(plans))
+        commit_leaves(workspace, plans=plans, jobs=jobs)
 
-    monkeypatch.setattr(together, "commit_window", watched)
+    monkeypatch.setattr(together, "commit_leaves", watched)
     return seen
 
 
@@ -110,7 +100,7 @@ def test_a_window_that_is_refused_is_taken_one_by_one(
         raise PlanChanged
 
     tell(workspace, KNOWN)
-    monkeypatch.setattr(together, "commit_window", refuse)
+    monkeypatch.setattr(together, "commit_leaves", refuse)
     assert tell(workspace, SAID, since=10) == ["created"] * len(SAID)
     assert_clean(workspace)
 
@@ -118,35 +108,16 @@ def test_a_window_that_is_refused_is_taken_one_by_one(
 def test_a_look_for_several_finds_what_each_alone_would(workspace: Workspace) -> None:
     tell(workspace, KNOWN)
     tell(workspace, SAID, since=10)
-    texts = [*SAID, "Does Atlas run hot?", "Nobody spoke of anything."]
-    vectors = embed_stored(texts)
-    event = Event(workspace=workspace, scope_id=workspace.pk)
+    said = [Said(text, "Mara") for text in (*SAID, "Does Atlas run hot?", "Nobody spoke.")]
     with workspace_scope(workspace):
-        asked = [
-            sought(workspace, scope_id=workspace.pk, text=text, vector=vector)
-            for text, vector in zip(texts, vectors, strict=True)
-        ]
-        found = find_candidates(workspace, scope_id=workspace.pk, asked=asked)
-        ids = list({entity_id for rows in found for entity_id, _ in rows})
-        owners = read_owners(workspace, scope_id=workspace.pk, ids=ids)
-        for text, vector, rows in zip(texts, vectors, found, strict=True):
-            alone = entity_shortlist(workspace, event=event, text=text, vector=vector)
-            assert [one.name for one in candidates_of(rows, owners=owners).values()] == [
-                one.name for one in alone
-            ]
+        together_found, _ = called_in(workspace, scope_id=workspace.pk, said=said)
+        for one, found in zip(said, together_found, strict=True):
+            [alone], _ = called_in(workspace, scope_id=workspace.pk, said=[one])
+            assert found == alone
         leaves = list(workspace.leaves.select_related("tree"))
         places = [Place(leaf.tree_id, leaf.fingerprint, leaf.subject_key, None) for leaf in leaves]
         known = read_known(workspace, scope_id=workspace.pk, places=places)
-        for leaf, there in zip(leaves, known, strict=True):
-            same, rivals, keyed = _known_there(
-                workspace,
-                tree=leaf.tree,
-                fingerprint=leaf.fingerprint,
-                subject_key=leaf.subject_key,
-                at=leaf.observed_at,
-            )
-            assert there.with_this_text(at=leaf.observed_at) == same
-            assert (there.rivals, [one.id for one in there.keyed]) == (
-                rivals,
-                [one.id for one in keyed],
-            )
+        for leaf, place, there in zip(leaves, places, known, strict=True):
+            [alone_there] = read_known(workspace, scope_id=workspace.pk, places=[place])
+            assert there == alone_there
+            assert there.with_this_text(at=leaf.observed_at) == leaf.id

@@ -36,9 +36,10 @@ from workspaces.services.corrections.leaf_state import (
 from workspaces.services.corrections.wording import Wording, named_entities, wording_of
 from workspaces.services.entities.names import hold_entities
 from workspaces.services.front_matter import Birth
+from workspaces.services.holding import PlanChanged
 from workspaces.services.intake import EventDraft, build_event, validate_draft
 from workspaces.services.jobs import LeaseLost, add_job
-from workspaces.services.leaves import PlanChanged, write_leaf_body
+from workspaces.services.leaf_bodies import write_leaf_body
 from workspaces.services.owners import Owner
 from workspaces.services.policies import leaf_policy, trust_of
 from workspaces.services.principals import Principal

@@ -31,8 +31,8 @@ from workspaces.services.entities.moving import (
     write_copies,
 )
 from workspaces.services.entities.names import hold_entities
+from workspaces.services.holding import PlanChanged
 from workspaces.services.jobs import ClaimedJob, require_lease
-from workspaces.services.leaves import PlanChanged
 from workspaces.services.owners import Owner, make_owner, plan_owner
 from workspaces.services.placement import NewEntityPlan, Placement, is_usable_name
 from workspaces.services.principals import Principal

@@ -22,14 +22,14 @@ from workspaces.models.entities import Entity
 from workspaces.models.log import Category, Chunk, Event
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf
+from workspaces.services.chunk_steps import shortlist_of
 from workspaces.services.corrections.changes import Author
 from workspaces.services.corrections.move import owner_of, transfer
 from workspaces.services.jobs import ClaimedJob, add_job
 from workspaces.services.model_calls import judge_of
-from workspaces.services.owners import FALLBACK_SLUG
+from workspaces.services.owner_reads import FALLBACK_SLUG
 from workspaces.services.placement import Placement, place
 from workspaces.services.principals import Principal
-from workspaces.services.shortlist import entity_shortlist
 
 BATCH = 16  # model calls of one job; then others have their turn
 MOST_LEAVES = 160  # that one change of an entity has judged again, the newest first
@@ -154,13 +154,12 @@ def _judge_again(workspace: Workspace, *, leaf: SourceLeaf, job: ClaimedJob) -> 
 def _placement(workspace: Workspace, *, leaf: SourceLeaf, text: str) -> Placement | None:
     """What the decision table says today; None when the judge's answer cannot be used."""
     lookup = Event(workspace=workspace, scope_id=leaf.scope_id, actor=leaf.actor)
-    candidates = entity_shortlist(
-        workspace, event=lookup, text=text, vector=_vector(workspace, leaf=leaf)
+    judge = judge_of(workspace, scope_id=leaf.scope_id)
+    candidates = shortlist_of(
+        workspace, event=lookup, text=text, vector=_vector(workspace, leaf=leaf), judge=judge
     )
     try:
-        assignment = judge_of(workspace, scope_id=leaf.scope_id).assign(
-            _context(workspace, leaf=leaf, text=text), candidates=candidates
-        )
+        assignment = judge.assign(_context(workspace, leaf=leaf, text=text), candidates=candidates)
     except MalformedReply:
         return None
     return place(

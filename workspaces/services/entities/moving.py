@@ -26,7 +26,7 @@ from workspaces.models.trees import LeafEntity, LeafSource, SourceLeaf, Tree
 from workspaces.services.entities.resolving import search_names
 from workspaces.services.front_matter import Birth
 from workspaces.services.jobs import add_job
-from workspaces.services.leaves import write_leaf_body
+from workspaces.services.leaf_bodies import write_leaf_body
 from workspaces.services.owners import Owner
 from workspaces.services.policies import leaf_policy
 from workspaces.services.topology import mark_chain_stale, request_seal

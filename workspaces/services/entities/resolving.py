@@ -10,9 +10,14 @@ from workspaces.models.trees import SourceLeaf
 
 def present_ids(workspace: Workspace, *, ids: Iterable[UUID]) -> list[UUID]:
     """Each id once; of a merged entity the one that it became part of. Inside the step."""
-    rows = workspace.entities.filter(id__in=list(ids)).values_list("id", "merged_into_id")
-    became = {entity_id: merged_into or entity_id for entity_id, merged_into in rows}
+    became = today_of(workspace, ids=ids)
     return list(dict.fromkeys(became[entity_id] for entity_id in ids if entity_id in became))
+
+
+def today_of(workspace: Workspace, *, ids: Iterable[UUID]) -> dict[UUID, UUID]:
+    """By id the entity, or the one that it became part of; without those that are gone."""
+    rows = workspace.entities.filter(id__in=list(ids)).values_list("id", "merged_into_id")
+    return {entity_id: merged_into or entity_id for entity_id, merged_into in rows}
 
 
 def family_ids(workspace: Workspace, *, entity_id: UUID) -> list[UUID]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from workspaces.models.log import Category
-from workspaces.services.owners import FALLBACK_SLUG
+from workspaces.services.owner_reads import FALLBACK_SLUG
 from workspaces.services.rebuild.found import FoundTree
 from workspaces.services.rebuild.heads import EntityHead, LeafHead, Sidecar, TreeHead
 

@@ -7,6 +7,7 @@ below. What grows with the tree is left out, so that the file stays small.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from workspaces.models.tenancy import Workspace
 # tops: live summaries without a sealed parent; below a sealed one all recorded children live.
 # returned: leaves that are in the buffer although they were there before the root was sealed.
 _STATE = """
-SELECT t.mirrored_state, jsonb_build_object(
+SELECT t.id, t.mirrored_state, jsonb_build_object(
   'tree', jsonb_build_object(
     'id', t.id, 'key', t.key, 'title', t.title, 'category', t.category, 'scope', t.scope_id,
     'provider', t.provider, 'account', t.account, 'root', t.root_id, 'created_at', t.created_at),
@@ -77,7 +78,7 @@ SELECT t.mirrored_state, jsonb_build_object(
         FROM workspaces_summarynode AS r
         WHERE r.workspace_id = t.workspace_id AND r.id = t.root_id))
 )::text
-  FROM workspaces_tree AS t WHERE t.workspace_id = %s AND t.id = %s
+  FROM workspaces_tree AS t WHERE t.workspace_id = %s AND t.id = ANY(%s::uuid[])
 """
 
 
@@ -96,9 +97,15 @@ class TreeState:
 
 def tree_state(workspace: Workspace, *, tree_id: UUID) -> TreeState | None:
     """None when there is no such tree. Inside the caller's step."""
+    return tree_states(workspace, tree_ids=[tree_id]).get(tree_id)
+
+
+def tree_states(workspace: Workspace, *, tree_ids: Sequence[UUID]) -> dict[UUID, TreeState]:
+    """By tree; without those that are gone. Inside the caller's step."""
     with connection.cursor() as cursor:
-        cursor.execute(_STATE, [workspace.pk, tree_id])
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    return TreeState(json.loads(row[1]), hashlib.sha256(row[1].encode()).hexdigest(), row[0])
+        cursor.execute(_STATE, [workspace.pk, list(tree_ids)])
+        rows = cursor.fetchall()
+    return {
+        tree_id: TreeState(json.loads(text), hashlib.sha256(text.encode()).hexdigest(), mirrored)
+        for tree_id, mirrored, text in rows
+    }
