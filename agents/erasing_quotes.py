@@ -8,14 +8,17 @@ word of everyday language stays. What goes is covered, character by character.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from agents.erasing_names import holds_name, names_that_quote, rename_topics, with_new_names
 from agents.hot.message_index import index_message
+from agents.hot.topics import line_name, summary_of
+from agents.models.hot_memory import TextMemory
 from agents.models.runs import RunEvent
 from holamem.database.scope import ALL_SCOPES, eraser_scope, workspace_scope
 from holamem.text.normalise import normalise
@@ -55,8 +58,15 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
+    """`names`: of topics that quote the leaf by their name, and what they are called now.
+
+    `about`: names of these and of all others that quote it: what they say is about the same thing.
+    """
+
     sentences: tuple[_Said, ...]
     lost: frozenset[str]
+    names: Mapping[str, str] = field(default_factory=dict)
+    about: frozenset[str] = frozenset()
 
     def is_quoted_in(self, sentence: str) -> bool:
         flat, found = normalise(sentence).casefold(), frozenset(terms(sentence))
@@ -64,6 +74,7 @@ class Erased:
 
     def covered(self, text: str, *, is_about_it: bool) -> str:
         """The text with what quotes the leaf covered; `is_about_it`: also each lost word."""
+        text = with_new_names(text, names=self.names)
         spans = [
             (span.start, span.end)
             for span in split_sentences(text)
@@ -72,22 +83,34 @@ class Erased:
         return cover_text(text, spans=spans)
 
     def _goes(self, sentence: str, *, is_about_it: bool) -> bool:
-        if self.is_quoted_in(sentence):
+        if self.is_quoted_in(sentence) or holds_name(sentence, names=self.names):
             return True
         return is_about_it and not self.lost.isdisjoint(terms(sentence))
 
     def quotes(self, text: str) -> bool:
         return self.covered(text, is_about_it=False) != text
 
+    def covered_index(self, content: str) -> str:
+        """Line by line: a topic keeps its line, whatever goes from what it says."""
+        return "".join(map(self._covered_line, content.splitlines(keepends=True)))
+
+    def _covered_line(self, line: str) -> str:
+        name = line_name(line)
+        said = line if name is None else summary_of(line)
+        head = with_new_names(line.removesuffix(said), names=self.names)
+        return head + self.covered(said, is_about_it=name in self.about or self.quotes(said))
+
     def covered_json(self, value: Any, *, is_free: bool) -> Any:
         """Every string of it, in something that is about the leaf; `is_free`: whatever its key."""
         if isinstance(value, str):
-            return self.covered(value, is_about_it=True)
+            return self.names.get(value) or self.covered(value, is_about_it=True)
         if isinstance(value, list):
             return [self.covered_json(item, is_free=is_free) for item in value]
         if isinstance(value, dict):
             return {
-                key: self.covered_json(item, is_free=is_free or key == ARGUMENTS)
+                self.names.get(key, key): self.covered_json(
+                    item, is_free=is_free or key == ARGUMENTS
+                )
                 if is_free or key not in WORDS_OF_OURS
                 else item
                 for key, item in value.items()
@@ -110,7 +133,8 @@ def cover_quotes(workspace: Workspace, *, memory: ErasedMemory) -> int:
         sessions = _candidates(workspace, memory=memory, erased=erased)
     count = sum(_cover_session(workspace, session_id=one, erased=erased) for one in sessions)
     with workspace_scope(workspace, ALL_SCOPES), eraser_scope():
-        return count + _cover_hot_layer(workspace, memory=memory, erased=erased)
+        count += _cover_hot_layer(workspace, memory=memory, erased=erased)
+        return count + rename_topics(workspace, memory=memory, names=erased.names)
 
 
 def _erased(workspace: Workspace, *, memory: ErasedMemory) -> Erased:
@@ -123,7 +147,19 @@ def _erased(workspace: Workspace, *, memory: ErasedMemory) -> Erased:
     for sentence in sentences:
         found = frozenset(terms(sentence))
         said.append(_Said(normalise(sentence).casefold(), found, found & lost))
-    return Erased(tuple(said), lost)
+    spoken_together = frozenset(one.terms for one in said)
+    names = names_that_quote(workspace, memory=memory, lost=lost, said=spoken_together)
+    erased = Erased(tuple(said), lost, names)
+    return replace(erased, about=_topics_about(workspace, memory=memory, erased=erased))
+
+
+def _topics_about(workspace: Workspace, *, memory: ErasedMemory, erased: Erased) -> frozenset[str]:
+    """Also by what an older version of them said."""
+    rows = workspace.text_memory_versions.filter(kind=TextMemory.Kind.TOPIC)
+    if memory.scope_id != workspace.pk:
+        rows = rows.filter(scope_id=memory.scope_id)
+    found = rows.values_list("name", "content").iterator(chunk_size=BATCH)
+    return frozenset(erased.names) | {name for name, said in found if erased.quotes(said)}
 
 
 _CANDIDATES = """
@@ -205,11 +241,7 @@ def _strings_beside(workspace: Workspace, *, session_id: UUID) -> list[str]:
 def _cover_beside(workspace: Workspace, *, session_id: UUID, erased: Erased) -> int:
     runs = workspace.runs.filter(session_id=session_id)
     others: list[tuple[Iterable[Any], Sequence[str], Sequence[str]]] = [
-        (
-            workspace.sessions.filter(id=session_id),
-            ("title", "frozen_user_index", "frozen_workspace_index"),
-            (),
-        ),
+        (workspace.sessions.filter(id=session_id), ("title",), ()),
         (runs, ("error", "streamed_text"), ()),
         (workspace.tool_calls.filter(run__in=runs), ("reason", "result"), ("arguments",)),
         (workspace.approvals.filter(session_id=session_id), (), ("decisions",)),
@@ -248,14 +280,37 @@ def _cover_hot_layer(workspace: Workspace, *, memory: ErasedMemory, erased: Eras
         if memory.scope_id != workspace.pk:
             found = found.filter(scope_id=memory.scope_id)
         for row in found.iterator(chunk_size=BATCH):
-            if not erased.quotes(row.content):
+            content = _covered_content(row, erased=erased)
+            if content == row.content:
                 continue
-            row.content = erased.covered(row.content, is_about_it=True)
-            changed: dict[str, Any] = {"content": row.content}
+            changed: dict[str, Any] = {"content": content}
             if hasattr(row, "byte_len"):
-                changed["byte_len"] = len(row.content.encode())
+                changed["byte_len"] = len(content.encode())
             count += rows.filter(id=row.id).update(**changed)
+    count += _empty_frozen_indexes(workspace, memory=memory, erased=erased)
     return count + _redact_history(workspace, memory=memory, erased=erased)
+
+
+def _covered_content(row: Any, *, erased: Erased) -> str:
+    content: str = row.content
+    if row.kind == TextMemory.Kind.INDEX:
+        return erased.covered_index(content)
+    return erased.covered(content, is_about_it=True) if row.name in erased.about else content
+
+
+def _empty_frozen_indexes(workspace: Workspace, *, memory: ErasedMemory, erased: Erased) -> int:
+    """Whole, both of them: the session keeps the hash of what stood there until a compaction."""
+    rows = workspace.sessions.exclude(frozen_user_index="", frozen_workspace_index="")
+    if memory.scope_id != workspace.pk:
+        rows = rows.filter(scope_id=memory.scope_id)
+    said = ("id", "frozen_user_index", "frozen_workspace_index")
+    gone = [
+        session_id
+        for session_id, *indexes in rows.values_list(*said).iterator(chunk_size=BATCH)
+        if any(erased.covered_index(index) != index for index in indexes)
+    ]
+    empty = {"frozen_user_index": "", "frozen_workspace_index": ""}
+    return workspace.sessions.filter(id__in=gone).update(**empty)
 
 
 def _redact_history(workspace: Workspace, *, memory: ErasedMemory, erased: Erased) -> int:

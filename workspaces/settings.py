@@ -22,6 +22,8 @@ class WorkspaceSettings(BaseModel):
     languages: list[Literal["en", "zh"]] = ["en", "zh"]
     user_id: Literal["optional", "required"] = "optional"
     retention_days: int = Field(default=90, ge=1, le=3650)
+    # The hour of the workspace's own clock at which its sessions of the day are distilled.
+    distillation_hour: int = Field(default=0, ge=0, le=23)
 
     @field_validator("time_zone")
     @classmethod
@@ -39,7 +41,8 @@ class TenantQuotas(BaseModel):
     """What all workspaces of a tenant may hold and use together; unset: no limit.
 
     `leaves` are active ones. `bytes` are those of the bodies of leaves and summaries that are
-    kept. A day is a day in UTC; `cost_per_day` is in US dollars.
+    kept. A day is a day in UTC; `cost_per_day` is in US dollars. `requests_per_second` are those
+    of all keys of the tenant, over the API; unset: as many as any tenant may send.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -48,3 +51,4 @@ class TenantQuotas(BaseModel):
     bytes: int | None = Field(default=None, ge=0, le=10**15)
     tokens_per_day: int | None = Field(default=None, ge=0, le=10**12)
     cost_per_day: Decimal | None = Field(default=None, ge=0, le=10**9, decimal_places=6)
+    requests_per_second: int | None = Field(default=None, ge=1, le=100_000)

@@ -121,7 +121,10 @@ class AgentsView(WorkspaceView):
     def post(self, request: Request, ws: str) -> Response:
         """What is left out has a default. The slug never changes."""
         made = create_agent(
-            self.workspace, known_tools=frozenset(all_tools()), **self.read_body(request)
+            self.workspace,
+            known_tools=frozenset(all_tools()),
+            principal=self.principal,
+            **self.read_body(request),
         )
         return Response(_shown(made), status=201)
 
@@ -153,6 +156,7 @@ class AgentView(WorkspaceView):
             slug=agent,
             known_tools=frozenset(all_tools()),
             is_archived=body.pop("archived", None),
+            principal=self.principal,
             **body,
         )
         return Response(_shown(changed))

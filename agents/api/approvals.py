@@ -10,12 +10,12 @@ from agents.api.base import RUN, ConversationView
 from agents.api.serializers import (
     ApprovalDetailSerializer,
     ApprovalPageSerializer,
-    ApprovalSerializer,
+    ListedApprovalSerializer,
 )
 from agents.models.runs import Approval
 from agents.services.approvals import calls_of, decide_approval, get_approval
 from agents.services.decisions import APPROVED, DENIED, REASON_CHARACTERS
-from agents.services.pages import page_of_approvals
+from agents.services.pages import calls_of_approvals, page_of_approvals
 from holamem.http.fields import (
     StrictChoiceField,
     StrictListField,
@@ -69,7 +69,10 @@ class ApprovalsView(ConversationView):
 
     @operation("approvals_list", summary="List approvals", answers={200: ApprovalPageSerializer})
     def get(self, request: Request, ws: str) -> Response:
-        """Newest first: of sessions of nobody, of the end user `user_id`, or with `*` of all."""
+        """Newest first: of sessions of nobody, of the end user `user_id`, or with `*` of all.
+
+        Each with the calls that wait for it; long arguments are cut here, and whole in the approval.
+        """
         owner = self.workspace.id
         listed = page_of_approvals(
             self.workspace,
@@ -77,12 +80,17 @@ class ApprovalsView(ConversationView):
             wanted=wanted_slice(request, params=self.params, owner=owner),
             status=self.params.get("status"),
         )
+        calls = {
+            "tool_calls": calls_of_approvals(
+                self.workspace, scopes=self.listed_scopes(), approvals=listed.rows
+            )
+        }
         return Response(
             page_answer(
                 request,
                 listed=listed,
                 owner=owner,
-                show=lambda row: dict(ApprovalSerializer(row).data),
+                show=lambda row: dict(ListedApprovalSerializer(row, context=calls).data),
             )
         )
 

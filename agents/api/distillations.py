@@ -8,11 +8,12 @@ from rest_framework.response import Response
 
 from agents.api.base import RUN, ConversationView
 from agents.api.hot import HotQuery
+from agents.distill.backlog import backlog_of
 from agents.distill.reading import distill_by_hand, dry_run, page_of_distillations
 from agents.services.sessions import get_session
 from holamem.http.fields import StrictBooleanField, StrictSerializer, StrictUUIDField
 from holamem.http.openapi import operation
-from workspaces.api.pagination import page_answer, page_of, wanted_slice
+from workspaces.api.pagination import link_field, page_answer, wanted_slice
 
 
 class NewDistillationSerializer(StrictSerializer):
@@ -62,7 +63,18 @@ class QueuedSerializer(serializers.Serializer[Any]):
     status = serializers.CharField()
 
 
-DistillationPageSerializer = page_of(DistillationSerializer, name="DistillationPage")
+class BacklogSerializer(serializers.Serializer[Any]):
+    sessions = serializers.IntegerField(
+        help_text="Their last pass failed, and none made up for it."
+    )
+    messages = serializers.IntegerField(help_text="Of those passes; they stand in the history.")
+
+
+class DistillationPageSerializer(serializers.Serializer[Any]):
+    results = DistillationSerializer(many=True)
+    next = link_field()
+    previous = link_field()
+    backlog = BacklogSerializer()
 
 
 class DistillationsView(ConversationView):
@@ -76,21 +88,24 @@ class DistillationsView(ConversationView):
         answers={200: DistillationPageSerializer},
     )
     def get(self, request: Request, ws: str) -> Response:
-        """Newest first: what became memory, and what no result of a tool had shown."""
+        """Newest first: what became memory, and what no result of a tool had shown.
+
+        `backlog`: what failed and waits. Why a service is let alone is told by `circuits`.
+        """
         owner = self.workspace.id
         listed = page_of_distillations(
             self.workspace,
             scopes=self.selection().scopes,
             wanted=wanted_slice(request, params=self.params, owner=owner),
         )
-        return Response(
-            page_answer(
-                request,
-                listed=listed,
-                owner=owner,
-                show=lambda row: dict(DistillationSerializer(row).data),
-            )
+        answer = page_answer(
+            request,
+            listed=listed,
+            owner=owner,
+            show=lambda row: dict(DistillationSerializer(row).data),
         )
+        backlog = backlog_of(self.workspace, scopes=self.selection().scopes)
+        return Response({**answer, "backlog": BacklogSerializer(backlog).data})
 
     @operation(
         "distillations_create",

@@ -98,7 +98,9 @@ class RunSerializer(serializers.Serializer[Any]):
     run_id = serializers.UUIDField(source="id")
     session_id = serializers.UUIDField()
     status = StrictChoiceField(choices=choices(Run.Status.values))
-    stop_reason = serializers.CharField(help_text="Why it ended; empty before.")
+    stop_reason = serializers.CharField(
+        help_text="Why it ended, as a stable word such as `worker_lost`; empty before."
+    )
     error = serializers.CharField(help_text="What went wrong, in words; else empty.")
     agent = serializers.CharField(source="config.agent")
     input_mode = StrictChoiceField(choices=choices(Run.InputMode.values))
@@ -113,16 +115,19 @@ class RunSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
-class ToolCallSerializer(serializers.Serializer[Any]):
+class CallStateSerializer(serializers.Serializer[Any]):
     tool_call_id = serializers.UUIDField(source="id")
     call_id = serializers.CharField(help_text="The model's own id of the call.")
     name = serializers.CharField()
-    arguments = serializers.JSONField()
     status = StrictChoiceField(choices=choices(ToolCall.Status.values))
     needs_approval = serializers.BooleanField()
     reason = serializers.CharField(help_text="Why it was denied or failed; else empty.")
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class ToolCallSerializer(CallStateSerializer):
+    arguments = serializers.JSONField()
 
 
 class WithCallsSerializer(serializers.Serializer[Any]):
@@ -164,6 +169,42 @@ class ApprovalSerializer(serializers.Serializer[Any]):
 
 class ApprovalDetailSerializer(WithCallsSerializer, ApprovalSerializer):
     pass
+
+
+LISTED_CHARACTERS = 2_000  # of one text among the arguments of a list: an approval has all of it
+
+
+class ListedCallSerializer(CallStateSerializer):
+    arguments = serializers.SerializerMethodField()
+    arguments_cut = serializers.SerializerMethodField(
+        help_text="Whether a long text among them was cut; the approval itself has it whole."
+    )
+
+    @extend_schema_field(serializers.JSONField())
+    def get_arguments(self, call: ToolCall) -> Any:
+        return shortened(call.arguments)
+
+    def get_arguments_cut(self, call: ToolCall) -> bool:
+        return bool(shortened(call.arguments) != call.arguments)
+
+
+def shortened(value: Any) -> Any:
+    """The same value with its long texts cut, with a sign of it."""
+    if isinstance(value, str):
+        return value if len(value) <= LISTED_CHARACTERS else f"{value[:LISTED_CHARACTERS]}…"
+    if isinstance(value, dict):
+        return {key: shortened(item) for key, item in value.items()}
+    return [shortened(item) for item in value] if isinstance(value, list) else value
+
+
+class ListedApprovalSerializer(ApprovalSerializer):
+    """What is asked for stands beside it: a person decides by names and arguments, not by ids."""
+
+    tool_calls = serializers.SerializerMethodField(help_text="In the order of their asking.")
+
+    @extend_schema_field(ListedCallSerializer(many=True))
+    def get_tool_calls(self, row: Approval) -> Any:
+        return ListedCallSerializer(self.context["tool_calls"][row.id], many=True).data
 
 
 class TextMemoryLineSerializer(serializers.Serializer[Any]):
@@ -208,6 +249,6 @@ class HistoryEntrySerializer(serializers.Serializer[Any]):
 AgentPageSerializer = page_of(AgentSerializer, name="AgentPage")
 SessionPageSerializer = page_of(SessionSerializer, name="SessionPage")
 RunPageSerializer = page_of(RunSerializer, name="RunPage")
-ApprovalPageSerializer = page_of(ApprovalSerializer, name="ApprovalPage")
+ApprovalPageSerializer = page_of(ListedApprovalSerializer, name="ApprovalPage")
 TextMemoryPageSerializer = page_of(TextMemoryLineSerializer, name="TextMemoryPage")
 HistoryPageSerializer = page_of(HistoryEntrySerializer, name="HistoryPage")

@@ -1,6 +1,6 @@
 """The parts of `manage.py bench` that measure agents."""
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from typing import Any
 
 from retrieval.bench.measures import Measure
@@ -19,6 +19,9 @@ def register() -> None:
             _week_options,
             _text_memory,
         )
+    )
+    register_part(
+        BenchPart("pages", "each list page of the dashboard and the admin", _page_options, _pages)
     )
 
 
@@ -46,12 +49,31 @@ def _week_options(parser: ArgumentParser) -> None:
 def _text_memory(options: dict[str, Any]) -> list[Measure]:
     from agents.bench.text_memory import play_week
 
-    cost = play_week(sessions=options["sessions"], turns=options["turns"])
-    return [
-        Measure("requests", cost.requests, "of a model"),
-        Measure("index_in_each", cost.index, "tokens"),
-        Measure("topics_on_demand", cost.read, "tokens"),
-        Measure("everything_in_each", cost.everything, "tokens"),
-        Measure("share", round(100 * cost.share, 1), "%", at_most=25),
-        Measure("facts_missed", cost.asked - cost.reached, "facts", at_most=0),
-    ]
+    found = []
+    for shape, by_place in (("24_topics", False), ("72_topics", True)):
+        cost = play_week(sessions=options["sessions"], turns=options["turns"], by_place=by_place)
+        found += [
+            Measure(f"{shape}_requests", cost.requests, "of a model"),
+            Measure(f"{shape}_index_in_each", cost.index, "tokens"),
+            Measure(f"{shape}_on_demand", cost.read, "tokens"),
+            Measure(f"{shape}_everything_in_each", cost.everything, "tokens"),
+            Measure(f"{shape}_share", round(100 * cost.share, 1), "%", at_most=25),
+            Measure(f"{shape}_facts_missed", cost.asked - cost.reached, "facts", at_most=0),
+        ]
+    return found
+
+
+def _page_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--leaves", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=20, help="requests of each page")
+    parser.add_argument("--inside", action="store_true", help=SUPPRESS)
+
+
+def _pages(options: dict[str, Any]) -> list[Measure]:
+    from agents.bench.pages import measure_pages
+    from retrieval.bench.alone import measure_alone
+
+    leaves, rounds = options["leaves"], options["rounds"]
+    if options["inside"]:
+        return measure_pages(leaves=leaves, rounds=rounds)
+    return measure_alone(["pages", "--json", "--leaves", str(leaves), "--rounds", str(rounds)])

@@ -7,7 +7,8 @@ each of them. The topic is chosen by the words of the question alone, as anybody
 only the index; when the fact is not in it, the next one is read, and paid for.
 
 The memory is as large as the small team's of the source document after a year: some tens of
-kilobytes, under about twenty lines of index.
+kilobytes. Its facts lie in two dozen topics, one a service, or in six dozen, one for each place
+of a service: the second has the longer index, and the shorter topics.
 """
 
 import random
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from agents.hot.topics import index_line, with_line
+from agents.hot.topics import index_line, shown_index, with_line
 from holamem.text.segment import terms
 from holamem.text.tokens import count_tokens
 
@@ -71,32 +72,38 @@ class _Session:
     topics: set[str] = field(default_factory=set)
 
 
-def facts() -> list[Fact]:
+def facts(*, by_place: bool = False) -> list[Fact]:
     """Of each service three dozen, of some of the services in Chinese."""
     return [
-        _fact(name, number=number, aspect=aspect, place=place)
+        _fact(name, number=number, aspect=aspect, place=place, by_place=by_place)
         for name in (name for row in SERVICES for name in row)
         for number, (place, aspect) in enumerate(product(ENVIRONMENTS, ASPECTS))
     ]
 
 
-def _fact(name: str, *, number: int, aspect: tuple[str, str], place: tuple[str, str]) -> Fact:
+def _fact(
+    name: str, *, number: int, aspect: tuple[str, str], place: tuple[str, str], by_place: bool
+) -> Fact:
     value = (len(name) * 37 + number * 101) % 9000 + 100
     if name.isascii():
         said = f"{name} {aspect[0]}"
-        return Fact(name, f"{said} {value} {place[0]}.", f"{said} what {place[0]}?")
+        topic = f"{name} {place[0]}" if by_place else name
+        return Fact(topic, f"{said} {value} {place[0]}.", f"{said} what {place[0]}?")
     said = f"{name}{place[1]}{aspect[1]}"
-    return Fact(name, f"{said}{value}。", f"{said}多少？")
+    topic = f"{name}{place[1]}" if by_place else name
+    return Fact(topic, f"{said}{value}。", f"{said}多少？")
 
 
-def play_week(*, sessions: int = 200, turns: int = 4, seed: int = 7) -> Cost:
+def play_week(
+    *, sessions: int = 200, turns: int = 4, by_place: bool = False, seed: int = 7
+) -> Cost:
     chosen = random.Random(seed)  # noqa: S311 - a script, not a secret
-    known = facts()
+    known = facts(by_place=by_place)
     texts = _topics(known)
     index = _index(texts)
     cost = Cost(sessions=sessions)
     sizes = {name: count_tokens(text) for name, text in texts.items()}
-    fixed = count_tokens(index)
+    fixed = count_tokens(shown_index(index))
     for _ in range(sessions):
         session = _Session()
         # A session stays with a few subjects.

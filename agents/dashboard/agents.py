@@ -76,7 +76,13 @@ def agent_new(request: HttpRequest, place: Place) -> HttpResponse:
     if form.is_valid():
         try:
             slug = str(form.cleaned_data["slug"])
-            create_agent(place.workspace, slug=slug, known_tools=frozenset(tools), **_given(form))
+            create_agent(
+                place.workspace,
+                slug=slug,
+                known_tools=frozenset(tools),
+                principal=place.principal,
+                **_given(form),
+            )
         except HolamemError as error:
             _add_problem(form, error)
         else:
@@ -96,7 +102,13 @@ def agent_edit(request: HttpRequest, place: Place, agent: str) -> HttpResponse:
     form = AgentForm(request.POST, tools=tools)
     if form.is_valid():
         try:
-            update_agent(place.workspace, slug=agent, known_tools=frozenset(tools), **_given(form))
+            update_agent(
+                place.workspace,
+                slug=agent,
+                known_tools=frozenset(tools),
+                principal=place.principal,
+                **_given(form),
+            )
         except HolamemError as error:
             _add_problem(form, error)
         else:
@@ -111,7 +123,9 @@ def agent_archive(request: HttpRequest, place: Place, agent: str) -> HttpRespons
     place.require_admin()
     is_archived = request.POST.get("archived") != "no"
     try:
-        update_agent(place.workspace, slug=agent, is_archived=is_archived)
+        update_agent(
+            place.workspace, slug=agent, is_archived=is_archived, principal=place.principal
+        )
     except HolamemError as error:
         refused(request, error)
     else:

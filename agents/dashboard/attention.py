@@ -6,13 +6,17 @@ from datetime import datetime
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
 from agents.dashboard.conversation import ApprovalCard, call_card
 from agents.models.runs import Approval, ToolCall
 from agents.services.approvals import list_approvals
+from agents.services.flagged import FlaggedLeaf, flagged_leaves, keep_flagged
 from holamem.database.scope import workspace_scope
 from retrieval.dashboard.reads import GapRow, list_gap_rows
-from workspaces.dashboard.page import Place, render_page, workspace_page
+from workspaces.dashboard.changing import told
+from workspaces.dashboard.page import Place, render_page, workspace_action, workspace_page
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import SourceLeaf
@@ -49,13 +53,15 @@ class LostCall:
 class Inbox:
     approvals: list[WaitingApproval]
     conflicts: list[GapRow]
+    flagged: list[FlaggedLeaf]
     uncategorized: list[LeafRow]
     parked: list[JobRow]
     lost: list[LostCall]
 
     @property
     def is_empty(self) -> bool:
-        return not any((self.approvals, self.conflicts, self.uncategorized, self.parked, self.lost))
+        parts = (self.approvals, self.conflicts, self.flagged, self.uncategorized)
+        return not any((*parts, self.parked, self.lost))
 
 
 @workspace_page
@@ -69,6 +75,17 @@ def attention(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
+@workspace_action
+def keep(request: HttpRequest, place: Place, node_id: UUID) -> HttpResponse:
+    """A leaf that was flagged is harmless: it is not shown again."""
+    place.require_write()
+    audit_id = keep_flagged(
+        place.workspace, principal=place.principal, scopes=place.scopes, leaf_id=node_id
+    )
+    told(request, _("The leaf is kept and not flagged again."), audit_id=audit_id)
+    return redirect(place.address("dashboard_attention"))
+
+
 def inbox_of(workspace: Workspace, *, scopes: Scopes) -> Inbox:
     """A fixed number of queries; each kind in the order in which it should be worked off."""
     pending = list_approvals(workspace, scopes=scopes, status=Approval.Status.PENDING, limit=SHOWN)
@@ -80,6 +97,7 @@ def inbox_of(workspace: Workspace, *, scopes: Scopes) -> Inbox:
         return Inbox(
             approvals=_approvals(workspace, pending),
             conflicts=conflicts.rows,
+            flagged=flagged_leaves(workspace, most=SHOWN),
             uncategorized=_uncategorized(workspace),
             parked=parked.rows[:SHOWN],
             lost=_lost(workspace),

@@ -1,7 +1,8 @@
-"""Page: what was made of sessions' tool results, pass by pass, and what was dropped."""
+"""Page: what was made of sessions' tool results, what was dropped, and what waits for a service."""
 
 from django.http import HttpRequest, HttpResponse
 
+from agents.distill.backlog import backlog_of
 from agents.models.distillation import Distillation
 from holamem.database.scope import workspace_scope
 from workspaces.dashboard.page import (
@@ -11,6 +12,7 @@ from workspaces.dashboard.page import (
     render_page,
     workspace_page,
 )
+from workspaces.services.circuits import circuits_of
 from workspaces.services.paging import Page, read_page
 
 
@@ -22,6 +24,8 @@ def distillation_list(request: HttpRequest, place: Place) -> HttpResponse:
         place,
         section="text",
         tab="distillations",
+        backlog=backlog_of(place.workspace, scopes=place.scopes),
+        circuits=[item for item in circuits_of(place.workspace) if item.state != "closed"],
         passes=passes_of(place, page=page_number(request)),
         query=query_without_page(request),
     )

@@ -23,6 +23,9 @@ TEXT_MEMORY = TEXT + "<uuid:memory_id>/"
 
 urlpatterns = [
     path(WORKSPACE + "attention/", attention.attention, name="dashboard_attention"),
+    path(
+        WORKSPACE + "attention/<uuid:node_id>/keep/", attention.keep, name="dashboard_flagged_keep"
+    ),
     path(SESSIONS, sessions.session_list, name="dashboard_sessions"),
     path(SESSION, sessions.session, name="dashboard_session"),
     path(SESSION + "say/", sessions.say, name="dashboard_session_say"),

@@ -5,9 +5,7 @@ what failed or was denied, not what the memory tools recalled, and not what a to
 of the arguments that the model gave it.
 """
 
-import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,12 +13,10 @@ from uuid import UUID
 
 from agents.models.conversations import Message, Session
 from agents.models.runs import ENDED_RUN, ToolCall
+from agents.services.echoes import without_echo
 from agents.services.feeding import SOURCE
 from agents.tools.registry import all_tools
 from holamem.database.scope import workspace_scope
-from holamem.text.languages import CHARACTERS_PER_CHINESE_WORD, has_han
-from holamem.text.normalise import is_blank, normalise
-from holamem.text.sentences import split_sentences
 from holamem.text.tokens import count_tokens, truncate
 from workspaces.models.log import Event
 from workspaces.models.tenancy import Workspace
@@ -31,8 +27,6 @@ from workspaces.services.tool_results import tells_success
 PASS_TOKENS = 6_000
 PASS_MESSAGES = 300
 RESULT_TOKENS = 2_000
-SENTENCE_WORDS = 4  # fewer are a name, an address or a value
-STOPS = ".。!！?？ "
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,49 +151,3 @@ def evidence_text(message: Message, *, call: ToolCall) -> str:
     if contains_recalled_text(message.content):
         return ""
     return truncate(without_echo(message.content, arguments=call.arguments), RESULT_TOKENS)
-
-
-def without_echo(text: str, *, arguments: dict[str, Any]) -> str:
-    """The text without the sentences that stand in the arguments: those are the model's own.
-
-    Also where the tool puts them into something else, such as JSON. A name or an address that was
-    asked about is no sentence, and stays.
-    """
-    given = [sentence for value in _strings(arguments) for sentence in _sentences_of(value)]
-    for sentence in given:
-        for spelling in {sentence, json.dumps(sentence)[1:-1], quoted(sentence)}:
-            text = re.sub(re.escape(spelling), " ", text, flags=re.IGNORECASE)
-    said = {normalise(sentence).casefold() for sentence in given}
-    kept = [
-        part
-        for span in split_sentences(text)
-        if normalise(part := text[span.start : span.end]).casefold().rstrip(STOPS) not in said
-    ]
-    found = "\n".join(kept)
-    return "" if is_blank(found) else found
-
-
-def _sentences_of(value: str) -> Iterable[str]:
-    """All of it first, then part by part."""
-    parts = [value, *(value[span.start : span.end] for span in split_sentences(value))]
-    for part in parts:
-        if _words(part) >= SENTENCE_WORDS:
-            yield part.strip().rstrip(STOPS)
-
-
-def _words(text: str) -> int:
-    """Of both languages; an address or a path is one, however long it is."""
-    return len(text.split()) + sum(map(has_han, text)) // CHARACTERS_PER_CHINESE_WORD
-
-
-def quoted(text: str) -> str:
-    """As JSON writes it with its letters as they are."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _strings(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for item in items:
-        yield from _strings(item)

@@ -5,7 +5,6 @@ that tells somebody to do something is not kept whoever said it. What is dropped
 report of the pass.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -14,6 +13,9 @@ from agents.distill.asking import DistillReply, KnownTopic, StatementReply
 from agents.distill.evidence import Evidence
 from agents.distill.lines import mark_of, topic_lines
 from agents.hot.topics import checked_name
+from agents.services.grounding import is_intended, is_said
+from agents.services.index_lines import is_fit_summary
+from agents.services.instructions import tells_somebody
 from holamem.errors import InvalidInput
 from holamem.ids import new_id
 from holamem.text.languages import language_of
@@ -25,33 +27,8 @@ from workspaces.recall_mark import contains_recalled_text
 
 STATEMENT_CHARACTERS = 500
 GENERAL = "general"
-SAME_SUBJECT = 0.3  # of a line's words, in a statement that may take its place
+SAME_SUBJECT = 0.6  # of a line's words, in a statement that may take its place: all but its value
 SHOWN_CHARACTERS = 200  # of what is dropped
-
-# Told to somebody, or about how to behave: no fact, whatever it is written as.
-_ADDRESSED = re.compile(
-    r"\b(?:you|your|yours|yourself)\b|[你您]|\b(?:system prompt|previous instructions?|from now on)\b"
-    r"|从现在(?:起|开始)|(?:忽略|无视|不要理会).{0,12}(?:指令|说明|规则|要求)|系统提示",
-    re.IGNORECASE,
-)
-_COMMAND = re.compile(
-    r"^\W*(?:please\b|always\b|never\b|do not\b|don't\b|make sure\b|ensure\b|remember\b|forget\b|ignore\b"
-    r"|disregard\b|approve\b|execute\b|reply\b|respond\b|pretend\b|tell\b|send\b|delete\b|call\b|run\b"
-    r"|请|务必|必须|切勿|不要|别|忽略|批准|执行|调用|发送|删除|记住|忘记|始终|总是|永远)",
-    re.IGNORECASE,
-)
-_ABOUT_TOOLS = re.compile(
-    r"\b(?:memory_\w+|tool calls?|approvals?|all (?:requests|calls|tools))\b.{0,60}"
-    r"\b(?:approv\w+|allow\w*|skip\w*|bypass\w*|granted|automatic\w*|without)\b"
-    r"|(?:工具|调用|审批|批准).{0,20}(?:无需|不需要|自动|跳过|绕过|一律)",
-    re.IGNORECASE,
-)
-_INTENDED = re.compile(
-    r"\b(?:i|we) (?:will|would|plan|intend|want|am going|are going|should|could|might|think|guess|believe)\b"
-    r"|\b(?:going to|planned to|plans to|intends to|probably|perhaps|maybe)\b"
-    r"|(?:我|我们)(?:将|会|打算|计划|准备|想|要|觉得|认为|猜)|打算|计划要|可能会|也许|大概",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +100,18 @@ def _fault_of(text: str, *, item: StatementReply, named: Sequence[Evidence]) -> 
         return "no_result"  # none named, or one that is not there
     if tells_somebody(text):
         return "instruction"
-    source = source_of(named)
-    if _INTENDED.search(text) and not _INTENDED.search(source.text):
+    if is_intended(text):
         return "intention"
     if language_of(text) not in {language_of(one.text) for one in named}:
         return "language"
-    return unsupported(text, source=source, named_in=names_of(named))
+    fault = unsupported(text, source=source_of(named), named_in=names_of(named))
+    return fault or ("" if any(_says(one, text) for one in named) else "apart")
 
 
-def tells_somebody(text: str) -> bool:
-    return any(rule.search(text) for rule in (_ADDRESSED, _COMMAND, _ABOUT_TOOLS))
+def _says(one: Evidence, text: str) -> bool:
+    """One result alone, in one place: of several, each has to show the whole of it."""
+    asked = [value for value in one.arguments.values() if isinstance(value, str)]
+    return is_said(text, text=one.text, asked=asked)
 
 
 def source_of(named: Sequence[Evidence]) -> Source:
@@ -176,17 +155,19 @@ def _replaced(item: StatementReply, *, text: str, topic: KnownTopic | None) -> t
 def _summaries(
     reply: DistillReply, *, kept: Sequence[Statement], topics: Mapping[str, KnownTopic]
 ) -> dict[str, str]:
-    """The model's line where the topic's own text has its words, else its newest statement."""
+    """The model's line where one line of the topic has its words, else its newest statement.
+
+    It stands in every prompt of the scope, so that it is held against the text as statements are.
+    """
     offered = {normalise(item.topic).casefold(): item.summary for item in reply.summaries}
     found: dict[str, str] = {}
     for statement in kept:
         name = statement.topic
         texts = [one.text for one in kept if one.topic == name]
-        known = topics[name].content if name in topics else ""
+        if name in topics:
+            texts += [line.text for line in topic_lines(topics[name].content)]
         summary = " ".join(offered.get(name, "").split())
-        source = Source("\n".join([known, *texts]), name)
-        is_fit = summary and _storable(summary) and not tells_somebody(summary)
-        if not is_fit or unsupported(summary, source=source):
+        if not is_fit_summary(summary, texts=texts, name=name):
             summary = statement.text
         found[name] = mask_secrets(summary).text
     return found

@@ -1,4 +1,4 @@
-"""When sessions are distilled: every night of the workspace's own calendar, and when one is full.
+"""When sessions are distilled: every night of the workspace's own clock, and when one is full.
 
 A night is a row, so that each comes once, also after an outage; its sessions are jobs, so that
 workers share them and no workspace holds up another.
@@ -7,31 +7,39 @@ workers share them and no workspace holds up another.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Max
+from django.db.models import Count, Max, Sum
+from django.db.models.functions import Coalesce
 
+from agents.distill.backlog import waiting_sessions
 from agents.distill.evidence import new_messages
 from agents.distill.passes import Cause, distill_next
 from agents.distill.shortening import shorten_index
 from agents.models.distillation import Distillation, DistillationNight
 from agents.models.runs import Run
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
+from holamem.providers.base import Usage
 from holamem.providers.registry import chat_model
 from holamem.text.tokens import count_tokens
 from workspaces.models.jobs import Job
 from workspaces.models.tenancy import Workspace
 from workspaces.services.jobs import ClaimedJob, add_job, register_handler
+from workspaces.services.usage import cost_of
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 60.0  # how soon after midnight a night begins
+LOOK_SECONDS = 60.0  # how soon after its hour a night begins
 NEW_MESSAGES = 10  # a session needs more than so many
 NIGHT_SESSIONS = 200
-NIGHT_TOKENS = 2_000_000  # of all passes of one night; a runaway must not cost a month's budget
+# Of all passes of one night of a workspace: a runaway must not cost a month's budget.
+NIGHT_CALLS = 1_000
+NIGHT_TOKENS = 2_000_000
+NIGHT_COST = Decimal(5)  # US dollars, where a price is set
 PASSES = 5  # of one job: what is left then is another night's
 FULL_SHARE = 0.8
 PRIORITY = 200  # behind what people wait for
@@ -46,29 +54,62 @@ def register() -> None:
 def distill_session(workspace: Workspace, job: ClaimedJob) -> None:
     """Passes until nothing is new, one fails, or the night has cost enough.
 
-    An index that has grown over its budget is shortened after them.
+    A service that answered is asked for what an outage has left of other sessions. An index that
+    has grown over its budget is shortened after them.
     """
-    _distill(workspace, job)
+    if _distill(workspace, job):
+        request_backlog(workspace, night_id=job.payload.get("night_id"))
     shorten_index(workspace, scope_id=job.scope_id)
 
 
-def _distill(workspace: Workspace, job: ClaimedJob) -> None:
+def request_backlog(workspace: Workspace, *, night_id: object = None) -> int:
+    """A job for each session whose last pass an outage ended; returns how many.
+
+    Those of a night stay within what the night may cost.
+    """
+    nightly = Distillation.Trigger.NIGHTLY, None if night_id is None else UUID(str(night_id))
+    cause = Cause(*nightly) if night_id is not None else Cause(Distillation.Trigger.PASSIVE)
+    waiting = [one for one in waiting_sessions(workspace) if one.is_outage][:NIGHT_SESSIONS]
+    for one in waiting:
+        with workspace_scope(workspace, [one.scope_id]):
+            request_distillation(
+                workspace, session_id=one.session_id, scope_id=one.scope_id, cause=cause
+            )
+    return len(waiting)
+
+
+def _distill(workspace: Workspace, job: ClaimedJob) -> bool:
+    """Whether a model has answered."""
+    has_answered = False
     night = job.payload.get("night_id")
     night_id = None if night is None else UUID(str(night))
     cause = Cause(str(job.payload.get("trigger", Distillation.Trigger.MANUAL)), night_id)
     for _ in range(PASSES):
-        if night_id is not None and _spent(workspace, night_id=night_id) >= NIGHT_TOKENS:
+        if night_id is not None and _is_spent(workspace, night_id=night_id):
             logger.warning("distillation.night_limit", extra={"workspace": str(workspace.pk)})
-            return
+            break
         done = distill_next(workspace, session_id=job.target_id, scope_id=job.scope_id, cause=cause)
         if done is None or done.status == Distillation.Status.FAILED:
-            return
+            break
+        has_answered = has_answered or done.input_tokens > 0
+    return has_answered
 
 
-def _spent(workspace: Workspace, *, night_id: UUID) -> int:
+def _is_spent(workspace: Workspace, *, night_id: UUID) -> bool:
+    """Whether the night has reached one of its limits. A pass without a model counts as no call."""
     with workspace_scope(workspace, ALL_SCOPES):
-        rows = workspace.distillations.filter(night_id=night_id)
-        return sum(a + b for a, b in rows.values_list("input_tokens", "output_tokens"))
+        rows = workspace.distillations.filter(night_id=night_id, input_tokens__gt=0)
+        taken = rows.aggregate(
+            calls=Count("id"),
+            sent=Coalesce(Sum("input_tokens"), 0),
+            received=Coalesce(Sum("output_tokens"), 0),
+        )
+    usage = Usage(taken["sent"], taken["received"], estimated=False)
+    return (
+        taken["calls"] >= NIGHT_CALLS
+        or usage.input_tokens + usage.output_tokens >= NIGHT_TOKENS
+        or (cost_of(usage) or 0) >= NIGHT_COST
+    )
 
 
 def request_distillation(
@@ -136,20 +177,24 @@ def _workspaces(moment: datetime) -> list[Workspace]:
 
 
 def _day(workspace: Workspace, *, moment: datetime) -> date:
-    return moment.astimezone(workspace.preferences.zone).date()
+    """The last day whose hour has come, by the workspace's own clock."""
+    local = moment.astimezone(workspace.preferences.zone)
+    has_come = local.hour >= workspace.preferences.distillation_hour
+    return local.date() if has_come else local.date() - timedelta(days=1)
 
 
 def _start_night(workspace: Workspace, *, moment: datetime) -> bool:
-    """The night before this day: what was said until its midnight."""
+    """The night of this day: what was said until its hour."""
     day = _day(workspace, moment=moment)
-    midnight = datetime.combine(day, time.min, tzinfo=workspace.preferences.zone)
+    hour = time(workspace.preferences.distillation_hour, tzinfo=workspace.preferences.zone)
+    begun = datetime.combine(day, hour)
     with workspace_scope(workspace, ALL_SCOPES):
         made = DistillationNight(workspace=workspace, day=day)
         workspace.distillation_nights.bulk_create([made], ignore_conflicts=True)
         night = workspace.distillation_nights.select_for_update().get(day=day)
         if night.id != made.id:
             return False
-        due = _due_sessions(workspace, before=midnight)
+        due = _due_sessions(workspace, before=begun)
         for one in due[:NIGHT_SESSIONS]:
             request_distillation(
                 workspace,
@@ -163,7 +208,7 @@ def _start_night(workspace: Workspace, *, moment: datetime) -> bool:
     return True
 
 
-# Archived sessions too, and what a worker that died has left to be carried out. Raw SQL: the ORM
+# Archived sessions too, what a worker that died has left to be carried out, and what failed before. Raw SQL: the ORM
 # joins before it groups, over all messages.
 _DUE = """
 SELECT s.id, s.scope_id FROM agents_session AS s CROSS JOIN LATERAL (
@@ -174,7 +219,8 @@ SELECT s.id, s.scope_id FROM agents_session AS s CROSS JOIN LATERAL (
    AND new.fresh > %(least)s
     OR s.workspace_id = %(workspace)s AND EXISTS (
        SELECT 1 FROM agents_distillation AS d WHERE d.workspace_id = s.workspace_id
-          AND d.session_id = s.id AND d.status = 'planned')
+          AND d.session_id = s.id AND (d.status = 'planned'
+           OR d.status = 'failed' AND d.to_seq > s.distilled_seq))
  ORDER BY new.oldest, s.id
 """
 

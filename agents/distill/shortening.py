@@ -11,14 +11,19 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.distill.judging import tells_somebody
 from agents.hot.text_memory import Writer, get_text_memory, upsert_index
-from agents.hot.topics import INDEX_BYTES, INDEX_LINES, index_line, is_over_budget, line_name
+from agents.hot.topics import (
+    INDEX_BYTES,
+    INDEX_LINES,
+    index_line,
+    is_over_budget,
+    line_name,
+    summary_of,
+)
 from agents.models.hot_memory import TextMemory, TextMemoryVersion
+from agents.services.index_lines import is_fit_summary
 from holamem.errors import Conflict, NotFound, ProviderError
-from holamem.text.normalise import find_forbidden
 from workspaces.judging.prompts import as_data
-from workspaces.judging.support import Source, unsupported
 from workspaces.models.tenancy import Workspace
 from workspaces.services.model_calls import chat_model_of
 from workspaces.services.quotas import QuotaReached
@@ -84,8 +89,7 @@ def shortened(old: Mapping[str, str], *, reply: ShortIndex) -> str:
 
 
 def _line(name: str, *, line: str, summary: str) -> str:
-    is_fit = summary and find_forbidden(summary) is None and not tells_somebody(summary)
-    if not is_fit or unsupported(summary, source=Source(line)):
+    if not is_fit_summary(summary, texts=[summary_of(line)], name=name):
         return line
     return index_line(name=name, summary=summary)
 

@@ -101,5 +101,19 @@ def line_name(line: str) -> str | None:
     return None if match is None else match["name"]
 
 
+def summary_of(line: str) -> str:
+    """What an index line says of its topic."""
+    match = _LINE.match(line)
+    return line if match is None else line[match.end() :].lstrip(" —")
+
+
+def shown_index(content: str) -> str:
+    """As a prompt shows it: the files that its lines name are of no use there, and cost a third."""
+    return "".join(
+        line if line_name(line) is None else _LINE.sub(r"- \g<name>", line)
+        for line in content.splitlines(keepends=True)
+    )
+
+
 def is_over_budget(content: str) -> bool:
     return len(content.splitlines()) > INDEX_LINES or len(content.encode()) > INDEX_BYTES

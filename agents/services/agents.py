@@ -1,6 +1,6 @@
 """What sessions talk to: prompt, model, tools, mode and budgets, each checked before it is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,8 @@ from holamem.database.scope import workspace_scope
 from holamem.errors import Conflict, InvalidInput, NotFound
 from holamem.text.normalise import find_forbidden, is_blank
 from workspaces.models.tenancy import Workspace
+from workspaces.services import audit
+from workspaces.services.principals import Principal
 
 TOOL_NAMES = (
     "ping",
@@ -38,9 +40,17 @@ CHANGEABLE = frozenset(
 
 
 def create_agent(
-    workspace: Workspace, *, slug: str, known_tools: frozenset[str] | None = None, **values: Any
+    workspace: Workspace,
+    *,
+    slug: str,
+    known_tools: frozenset[str] | None = None,
+    principal: Principal | None = None,
+    **values: Any,
 ) -> Agent:
-    """`values` are fields of CHANGEABLE. Raises InvalidInput naming the field, Conflict."""
+    """`values` are fields of CHANGEABLE. Raises InvalidInput naming the field, Conflict.
+
+    `principal` is who did it, for the log; None for the product itself.
+    """
     if not slug or slugify(slug) != slug or len(slug) > 63:
         raise InvalidInput("A slug holds small letters, digits and hyphens.", field="slug")
     checked = checked_values(values, known_tools=known_tools)
@@ -50,6 +60,7 @@ def create_agent(
         if workspace.agents.filter(slug=slug).exists():
             raise Conflict("There is an agent of this slug already.", field="slug")
         agent.save(force_insert=True)
+        _record(workspace, principal, "agent.created", agent=agent, changed=sorted(checked))
     return agent
 
 
@@ -59,6 +70,7 @@ def update_agent(
     slug: str,
     known_tools: frozenset[str] | None = None,
     is_archived: bool | None = None,
+    principal: Principal | None = None,
     **values: Any,
 ) -> Agent:
     """Later runs see the change; runs that exist keep their copy. Raises NotFound, InvalidInput."""
@@ -72,7 +84,24 @@ def update_agent(
         for name, value in checked.items():
             setattr(agent, name, value)
         agent.save(update_fields=[*checked, "updated_at"])
+        _record(workspace, principal, "agent.changed", agent=agent, changed=sorted(checked))
     return agent
+
+
+def _record(
+    workspace: Workspace,
+    principal: Principal | None,
+    action: str,
+    *,
+    agent: Agent,
+    changed: Sequence[str],
+) -> None:
+    """Inside the caller's step. Names of fields: instructions are text."""
+    if principal is not None:
+        detail = {"slug": agent.slug, "changed": list(changed)}
+        audit.record(
+            workspace, principal=principal, action=action, target_id=agent.id, detail=detail
+        )
 
 
 def get_agent(workspace: Workspace, *, slug: str) -> Agent:

@@ -1,6 +1,8 @@
 """What a run brought becomes events of the workspace: what the person said, what tools found.
 
-Memory's own words are left out: what was recalled is known already. Each message has one name, so
+Memory's own words are left out: what was recalled is known already. So are the model's own, where
+a tool repeats what it was given: a plan must not come in as a finding. A key that may not write
+memory cannot do so by what it says to an agent. Each message has one name, so
 that it is an event once, however often this runs; the sweep finds runs that a crash left behind.
 """
 
@@ -10,18 +12,21 @@ from uuid import UUID
 
 from agents.models.conversations import Message
 from agents.models.runs import Run, ToolCall
+from agents.services.echoes import without_echo
 from agents.services.states import is_ended
 from agents.tools.registry import all_tools
+from agents.tools.starters import permissions_of
 from holamem import faults
 from holamem.clock import now
 from holamem.database.scope import workspace_scope
 from holamem.errors import HolamemError
 from holamem.text.normalise import is_blank
 from workspaces.models.log import Event
-from workspaces.models.tenancy import Workspace
+from workspaces.models.tenancy import ApiKey, Workspace
 from workspaces.recall_mark import contains_recalled_text
 from workspaces.services.intake import BATCH_EVENTS, EventDraft, receive_events
 from workspaces.services.principals import Principal
+from workspaces.services.tool_results import tells_success
 
 logger = logging.getLogger(__name__)
 
@@ -94,12 +99,17 @@ def _draft(
     if is_blank(message.content) or contains_recalled_text(message.content):
         return None
     is_user = message.role == Message.Role.USER
+    if is_user and ApiKey.Permission.MEMORY_WRITE not in permissions_of(run):
+        return None
     call = None if is_user else _evidence(message, calls=calls)
     if not is_user and call is None:
         return None
+    text = message.content if call is None else without_echo(message.content, call.arguments)
+    if is_blank(text):
+        return None
     return EventDraft(
         kind=Event.Kind.USER_MESSAGE if is_user else Event.Kind.TOOL_RESULT,
-        text=message.content,
+        text=text,
         occurred_at=message.created_at,
         user_id=owner,
         actor="" if call is None else call.name,
@@ -113,9 +123,15 @@ def _draft(
 
 
 def _evidence(message: Message, *, calls: Sequence[ToolCall]) -> ToolCall | None:
-    """The call that succeeded with this result, if its tool tells of the world."""
+    """The call that succeeded with this very result, if its tool tells of the world.
+
+    A tool may be reached, and answer that what it was asked to do has failed.
+    """
+    if not tells_success(message.content):
+        return None
     for call in calls:
         if call.turn_id == message.turn_id and call.call_id == message.tool_call_id:
             tool = all_tools().get(call.name)
-            return call if tool is not None and tool.is_evidence else None
+            is_evidence = tool is not None and tool.is_evidence and call.result == message.content
+            return call if is_evidence else None
     return None

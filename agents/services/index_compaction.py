@@ -1,4 +1,7 @@
-"""An index over its budget gets shorter lines from the model; its topics stay as they are."""
+"""An index over its budget gets shorter lines from the model; its topics stay as they are.
+
+It stands in every prompt, so a line of words that the old one did not have is not taken.
+"""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -7,10 +10,18 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from agents.hot.text_memory import Writer, upsert_index
-from agents.hot.topics import INDEX_BYTES, INDEX_LINES, index_line, is_over_budget, line_name
+from agents.hot.topics import (
+    INDEX_BYTES,
+    INDEX_LINES,
+    index_line,
+    is_over_budget,
+    line_name,
+    summary_of,
+)
 from agents.models.conversations import Session
 from agents.models.hot_memory import TextMemory, TextMemoryVersion
 from agents.models.runs import Run
+from agents.services.index_lines import is_fit_summary
 from agents.services.sessions import session_scopes
 from holamem.database.scope import workspace_scope
 from holamem.errors import HolamemError
@@ -125,7 +136,7 @@ def _shorter(line: str, *, short: dict[str, str], room: int) -> str:
     """Within its share of the bytes where the model said something for this topic."""
     name = line_name(line)
     summary = short.get(name, "") if name is not None else ""
-    if name is None or not summary:
+    if name is None or not is_fit_summary(summary, texts=[summary_of(line)], name=name):
         return line
     new = index_line(name=name, summary=summary)
     while len(new.encode()) >= room and len(summary) > 1:

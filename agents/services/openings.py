@@ -8,7 +8,7 @@ from agents.services.sessions import create_session
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.errors import InvalidInput, NotFound
 from workspaces.models.tenancy import Workspace
-from workspaces.services.end_users import ensure_end_user
+from workspaces.services.end_users import check_ref, ensure_end_user
 from workspaces.services.intake import refuse_secret_names
 from workspaces.services.principals import Principal
 
@@ -46,5 +46,6 @@ def _scope_of(workspace: Workspace, *, principal: Principal, user_id: str | None
     if user_id == ALL_SCOPES:
         raise InvalidInput("A session is of one end user.", field="user_id")
     refuse_secret_names(user_id=user_id)
+    check_ref(user_id)
     with workspace_scope(workspace):
         return ensure_end_user(workspace, ref=user_id)

@@ -82,6 +82,18 @@ def page_of_approvals(
         return read_slice(rows, wanted=wanted, newest_first=True)
 
 
+def calls_of_approvals(
+    workspace: Workspace, *, scopes: Scopes, approvals: Sequence[Approval]
+) -> dict[UUID, list[ToolCall]]:
+    """The calls of each, in the order of their asking; one read for a page."""
+    wanted = {UUID(call_id): row.id for row in approvals for call_id in row.tool_call_ids}
+    found: dict[UUID, list[ToolCall]] = {row.id: [] for row in approvals}
+    with workspace_scope(workspace, scopes):
+        for call in workspace.tool_calls.filter(id__in=list(wanted)).order_by("position"):
+            found[wanted[call.id]].append(call)
+    return found
+
+
 def page_of_text_memories(
     workspace: Workspace, *, scopes: Scopes, wanted: Slice
 ) -> Listed[TextMemory]:

@@ -13,7 +13,7 @@ from tests.agents.replies import end_user, person, talk, talk_on
 from tests.verification import assert_clean
 from tests.workspaces.erasing import chinese, english, erased, leaf_of
 from tests.workspaces.memory import draft, drain, principal_of, remember
-from tests.workspaces.traces import assert_no_trace, chinese_canary, english_canary
+from tests.workspaces.traces import assert_no_trace, chinese_canary, english_canary, tables_holding
 from workspaces.models.tenancy import Workspace
 from workspaces.services.end_user_view import find_end_user
 from workspaces.services.erasure.users import erase_end_user
@@ -106,6 +106,47 @@ def test_an_erased_leaf_goes_from_the_conversations_that_quote_it_and_from_text_
     assert any(text.startswith(other) and text.endswith("It rains.") for text in said)
     assert "Good night, see you at the gateway." in said
     assert other in kept
+    assert verify_chain(workspace) == []
+    assert_clean(workspace)
+
+
+def test_a_text_memory_topic_whose_name_quotes_an_erased_leaf_is_called_something_else(
+    workspace: Workspace,
+) -> None:
+    """In its row, its versions, the index with its versions, frozen indexes, calls and history."""
+    word = english_canary()
+    [result] = remember(workspace, draft(english(word)))
+    kept = "It was bought in spring."
+    talking = talk(workspace, by=person(workspace), mode="autonomous")
+    name = f"{word} at night"
+    save = {"action": "save", "name": name, "content": kept, "summary": f"What {word} bought"}
+    talking.reply(("memory_write", save))
+    talking.work()
+    upsert_topic(
+        workspace,
+        scope_id=workspace.pk,
+        topic=TopicDraft(name, f"{kept} Ask {word} at night.", "What was bought"),
+        writer=Writer("tool"),
+    )
+    talking.end()
+    holding = talk(workspace)  # takes the index, and never speaks of it
+    reading = talk(workspace)
+    reading.reply(("memory_read", {"action": "topic", "name": name}))
+    reading.work()
+    for talked in (holding, reading):
+        talked.end()
+    erased(workspace, leaf_of(result))
+    assert tables_holding(word) == []
+    with workspace_scope(workspace):
+        [topic] = workspace.text_memories.filter(kind="topic")
+        index = workspace.text_memories.get(kind="index").content
+        versions = workspace.text_memory_versions.filter(kind="index")
+        lines = list(versions.values_list("content", flat=True))
+        assert workspace.history_entries.filter(is_erased=True).count() >= 2
+    assert topic.name.startswith("erased-")
+    assert topic.content.startswith(kept)
+    assert f"[{topic.name}](topics/{topic.name}.md)" in index
+    assert all("](topics/erased-" in line for line in lines)
     assert verify_chain(workspace) == []
     assert_clean(workspace)
 

@@ -27,6 +27,14 @@ def register() -> None:
     )
     register_gauge(
         Gauge(
+            "holamem_open_circuits_by_reason",
+            "Model services not called for now, by the word for their last failure.",
+            ("reason",),
+            _circuit_reasons,
+        )
+    )
+    register_gauge(
+        Gauge(
             "holamem_model_usage_today",
             "Calls, tokens and US dollars of chat models since midnight UTC.",
             ("purpose", "what"),
@@ -54,6 +62,12 @@ def _leaves() -> Values:
 def _circuits() -> Values:
     with system_scope():
         return [((), Circuit.objects.filter(opened_at__isnull=False).count())]
+
+
+def _circuit_reasons() -> Values:
+    with system_scope():
+        rows = Circuit.objects.filter(opened_at__isnull=False).values_list("reason")
+        return [((reason,), number) for reason, number in rows.annotate(n=Count("id")).order_by()]
 
 
 def _usage() -> Values:

@@ -1,10 +1,14 @@
 """Distillation over the API: what was made of a session, and a pass by hand."""
 
 import pytest
+from django.test import Client
 
 from tests.agents.distill.sessions import GRAFANA, distill, says, statement, telling, told
 from tests.agents.replies import end_user
 from tests.api.client import Side, codes, new_side
+from tests.dashboard.pages import page_of
+from tests.dashboard.people import make_person, signed_in_client
+from tests.openai_server import failure
 from tests.verification import assert_clean
 from tests.workspaces.memory import drain
 from tests.workspaces.scripted_model import scripted_model
@@ -37,6 +41,27 @@ def test_a_dry_run_of_distill_answers_and_a_real_one_is_listed(
     assert (row["status"], row["trigger"], row["results"]) == ("done", "manual", 1)
     assert row["summaries"] == {"grafana": WHERE}
     assert_clean(side.workspace)
+
+
+def test_what_failed_to_distill_is_told_as_a_backlog_with_its_circuit(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talking = told(side.workspace, GRAFANA)
+    base = f"{side.base}/distillations"
+    with scripted_model(monkeypatch) as model:
+        model.answers["distillation"] = failure(500)
+        for _ in range(3):
+            distill(talking)
+    assert side.caller.get(base).json()["backlog"] == {"sessions": 1, "messages": 3}
+    [circuit] = side.caller.get(f"{side.base}/circuits").json()["results"]
+    assert (circuit["state"], circuit["failures"], circuit["reason"]) == ("open", 3, "status 500")
+    viewer = signed_in_client(make_person(side.tenant, role="viewer"))
+    page = page_of(viewer.get(f"/w/{side.tenant.slug}/{side.workspace.slug}/distillations/"))
+    assert "1 session waits: its last pass failed (messages: 3)." in page
+    assert "open: the service is left alone" in page
+    metrics = Client().get("/metrics").content.decode()
+    assert 'holamem_open_circuits_by_reason{reason="status 500"}' in metrics
+    assert "holamem_distillation_backlog " in metrics
 
 
 def test_a_persons_distillations_are_listed_for_that_person(

@@ -91,6 +91,7 @@ def test_an_approval_shows_its_calls_and_is_decided_once(side: Side) -> None:
     assert (shown["status"], call["name"], call["arguments"]) == ("pending", "memory_write", SAVE)
     listed = side.caller.get(f"{side.base}/approvals?status=pending").json()["results"]
     assert [row["approval_id"] for row in listed] == [str(talking.approval.id)]  # type: ignore[union-attr]
+    assert listed[0]["tool_calls"] == [{**call, "arguments_cut": False}]
     stuck = side.caller.post(f"{side.base}/runs/{talking.run.id}:continue")
     assert (stuck.status_code, codes(stuck)) == (409, {"": "conflict"})
     yes = {"decisions": [{"tool_call_id": call["tool_call_id"], "status": "approved"}]}
@@ -104,6 +105,17 @@ def test_an_approval_shows_its_calls_and_is_decided_once(side: Side) -> None:
     run = side.caller.get(f"{side.base}/runs/{talking.run.id}").json()
     assert (run["status"], len(run["tool_calls"])) == ("running", 1)
     assert_clean(side.workspace)
+
+
+def test_a_list_of_approvals_cuts_long_arguments_and_says_so(side: Side) -> None:
+    long = {**SAVE, "content": "长" * 5_000}
+    _, address = waiting(side, SAVE, long)
+    [listed] = side.caller.get(f"{side.base}/approvals").json()["results"]
+    first, second = listed["tool_calls"]
+    assert (first["arguments"], first["arguments_cut"]) == (SAVE, False)
+    assert second["arguments"]["content"] == "长" * 2_000 + "…"
+    assert second["arguments_cut"] is True
+    assert side.caller.get(address).json()["tool_calls"][1]["arguments"] == long
 
 
 def test_a_decision_on_some_calls_or_on_strange_ones_is_refused_by_field(side: Side) -> None:

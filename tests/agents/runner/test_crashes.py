@@ -1,12 +1,7 @@
 """A worker killed at any point: the run comes to the end that it would have had."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Event
 
 import pytest
@@ -16,8 +11,8 @@ from agents.models.runs import Run
 from agents.runner.sweeping import unfed_runs
 from agents.services.feeding import feed_run
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
-from holamem.environment import PROJECT_DIR, get_environment
 from tests.agents import crashing
+from tests.agents.processes import runner_process
 from tests.agents.talking import (
     again,
     events_of,
@@ -142,19 +137,6 @@ def test_a_kill_before_a_summary_is_stored_leaves_the_conversation_whole(
     assert_clean(workspace)
 
 
-@contextmanager
-def runner_process(model: OpenAIServer) -> Iterator[subprocess.Popen[bytes]]:
-    """`manage.py runner` as an operator starts it, on this test's database."""
-    variables = {**os.environ, "HOLAMEM_DATABASE_URL": get_environment().database_url}
-    command = [sys.executable, str(PROJECT_DIR / "manage.py"), "runner", "--threads", "2"]
-    process = subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.mark.slow
 def test_a_killed_process_loses_its_run_to_another_within_twice_the_lease(
     workspace: Workspace, model: OpenAIServer
@@ -162,7 +144,7 @@ def test_a_killed_process_loses_its_run_to_another_within_twice_the_lease(
     never = Event()
     model.script(streams(*words("Once upon "), never), says("a time."))
     run = say(open_session(workspace))
-    with runner_process(model) as process:
+    with runner_process() as process:
         wait_for(run, "assistant.delta", seconds=60)  # for its start, too
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -1,7 +1,10 @@
 """A conversation with a real small model behind a real server; what it says means nothing."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from holamem.database.scope import ALL_SCOPES, workspace_scope
 from holamem.environment import get_environment
 from holamem.providers import registry
 from tests.agents.talking import again, events_of, messages_of, open_session, say, work_off
@@ -17,20 +20,26 @@ pytestmark = [
 ]
 
 
-def test_two_sentences_are_answered_by_a_real_model(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with llm_server() as base_url:
         monkeypatch.setenv("OPENAI_BASE_URL", base_url)
         monkeypatch.setenv("HOLAMEM_CHAT_MODEL", "smollm2")
-        get_environment.cache_clear()
-        registry.reset()
-        session = open_session(workspace, tools=[], output_tokens=24)
-        first = say(session, "Say hello.")
-        second = say(session, "Which colour has the grass?")
-        assert work_off(workspace) == 2
+        _forget()
+        yield
+    _forget()
+
+
+def _forget() -> None:
     get_environment.cache_clear()
     registry.reset()
+
+
+def test_two_sentences_are_answered_by_a_real_model(workspace: Workspace, served: None) -> None:
+    session = open_session(workspace, tools=[], output_tokens=24)
+    first = say(session, "Say hello.")
+    second = say(session, "Which colour has the grass?")
+    assert work_off(workspace) == 2
 
     for run in (again(first), again(second)):
         assert (run.status, run.error) == ("completed", "")
@@ -40,4 +49,22 @@ def test_two_sentences_are_answered_by_a_real_model(
     assert len(answers) == 2
     told = "".join(e.payload["text"] for e in events_of(session) if e.type == "assistant.delta")
     assert told == "".join(answer.content for answer in answers)
+    assert_clean(workspace)
+
+
+def test_a_run_with_tools_comes_to_its_end_with_a_real_model(
+    workspace: Workspace, served: None
+) -> None:
+    """Whether this model calls one is its affair: whatever it says, each call has its result."""
+    session = open_session(workspace, output_tokens=96, tool_calls=2, mode="autonomous")
+    asked = say(session, "Call the tool ping, then say what it answered.")
+    assert work_off(workspace) == 1
+
+    run = again(asked)
+    assert run.stop_reason in ("completed", "output_limit"), run.error
+    with workspace_scope(workspace, ALL_SCOPES):
+        calls = list(workspace.tool_calls.filter(run=run).values_list("call_id", "status"))
+    results = [message.tool_call_id for message in messages_of(session) if message.role == "tool"]
+    assert sorted(results) == sorted(call_id for call_id, _ in calls)
+    assert {status for _, status in calls} <= {"succeeded", "failed"}
     assert_clean(workspace)

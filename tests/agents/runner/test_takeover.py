@@ -1,6 +1,9 @@
 """A run whose worker is gone goes on from what was committed, or ends; it never stays running."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
+import time_machine
 from django.db import connection
 
 from agents.models.runs import Run
@@ -14,6 +17,7 @@ from agents.services.states import RunLost
 from holamem.database.scope import system_scope
 from tests.agents.talking import (
     again,
+    events_of,
     messages_of,
     open_session,
     others,
@@ -57,6 +61,24 @@ def test_a_run_is_held_until_its_lease_runs_out(workspace: Workspace) -> None:
     run = say(open_session(workspace))
     handle = claimed(workspace)
     assert claim_run(busy=others(workspace)) is None
+    let_lease_run_out(run)
+    assert claimed(workspace).run.lease_token != handle.run.lease_token
+    cancel_run(workspace, run=again(run))
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_worker_with_a_wrong_clock_takes_no_run_that_is_held(
+    workspace: Workspace, hours: int
+) -> None:
+    run = say(open_session(workspace))
+    handle = claimed(workspace)
+    with time_machine.travel(datetime.now(UTC) + timedelta(hours=hours)):
+        assert claim_run(busy=others(workspace)) is None
+        writer = DeltaWriter(handle)
+        writer.add("Hello.")
+        writer.write(is_end=True)
+    seqs = [event.seq for event in events_of(run.session)]
+    assert seqs == list(range(1, len(seqs) + 1))
     let_lease_run_out(run)
     assert claimed(workspace).run.lease_token != handle.run.lease_token
     cancel_run(workspace, run=again(run))

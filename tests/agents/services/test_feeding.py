@@ -7,6 +7,8 @@ from agents.runner.sweeping import unfed_runs
 from agents.services.feeding import feed_run
 from agents.tools.registry import Tool, ToolContext, ToolOutcome, forget_tool, register_tool
 from holamem.database.scope import ALL_SCOPES, workspace_scope
+from tests.agents.distill.sessions import told
+from tests.agents.replies import key, talk
 from tests.agents.talking import again, open_session, say, work_off
 from tests.openai_server import OpenAIServer
 from tests.streamed import calls, says
@@ -65,6 +67,33 @@ def test_words_of_the_person_and_results_of_tools_become_events_once(
     ]
     assert again(run).fed_at is not None
     assert_clean(workspace)
+
+
+def test_what_a_tool_repeats_of_a_plan_and_a_failure_that_it_tells_of_become_no_events(
+    workspace: Workspace,
+) -> None:
+    plan = "The payments service will listen on port 9999 from Monday."
+    told(
+        workspace,
+        plan,
+        f"payments: healthy. {plan}",
+        "Deployment ended.\nexit code: 3\npayments on 9999",
+        arguments={"note": plan},
+    )
+    results = [text for kind, text, _ in memory(workspace) if kind == "tool_result"]
+    assert [text.split(".")[0] for text in results] == ["payments: healthy"]
+    assert "9999" not in results[0]
+
+
+def test_a_key_that_may_not_write_memory_writes_none_by_talking_to_an_agent(
+    workspace: Workspace,
+) -> None:
+    own = key(workspace, permissions=frozenset({"memory:read", "agents:run"}))
+    for by in (own, key(workspace)):
+        talking = talk(workspace, by=by, content=f"The port is known to {len(by.permissions)}.")
+        talking.end()
+        feed_run(workspace, run=talking.run)
+    assert [text for _, text, _ in memory(workspace)] == ["The port is known to 3."]
 
 
 def unmarked(run: Run) -> Run:
