@@ -164,7 +164,13 @@ def _pack(pack: RetrievalPack) -> dict[str, Any]:
 
 
 def _item(item: PackItem) -> dict[str, Any]:
-    return {**asdict(item), "evidence_ids": list(item.evidence_ids)}
+    return {
+        "text": item.text,
+        "evidence_ids": list(item.evidence_ids),
+        "freshness": item.freshness,
+        "confidence": item.confidence,
+        "verification": item.verification,
+    }
 
 
 def _source(source: NextSource | None) -> dict[str, str] | None:

@@ -4,7 +4,9 @@ On the sample, planning a question's statements took as long as running them, an
 timestamps from text half of that again.
 """
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import psycopg
@@ -13,11 +15,33 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from psycopg.rows import dict_row, tuple_row
 
+_PLACE = re.compile(r"%\((\w+)\)s|%%")
+KNOWN_STATEMENTS = 256
 
-class _PreparedCursor(psycopg.Cursor[Any]):
+
+@lru_cache(maxsize=KNOWN_STATEMENTS)
+def numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
+    """The statement with its places by number, as the server has them, and their names in order.
+
+    The driver reads a statement of more than 4,096 characters anew each time (a millisecond).
+    """
+    numbers: dict[str, int] = {}
+
+    def place(match: re.Match[str]) -> str:
+        name = match[1]
+        return "%" if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    text = _PLACE.sub(place, statement)
+    return text.encode(), tuple(numbers)
+
+
+class _PreparedCursor(psycopg.RawCursor[Any]):
     def execute(self, query: Any, params: Any = None, **_: Any) -> "_PreparedCursor":
+        """`params` by the names of the places; names that have no place are left out."""
+        text, names = numbered(query)
+        values = [params[name] for name in names]
         return super().execute(
-            query, params, prepare=settings.PREPARED_STATEMENTS or None, binary=True
+            text, values, prepare=settings.PREPARED_STATEMENTS or None, binary=True
         )
 
 

@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 
 from retrieval.types import Anchor, TimeRange
 
+HALF_A_YEAR = timedelta(days=182)
+
 
 def today(anchor: Anchor) -> datetime:
     """Midnight at the start of the anchor's day."""
@@ -17,26 +19,32 @@ def day_of(anchor: Anchor, *, year: int, month: int, day: int) -> TimeRange:
     return TimeRange(start, start + timedelta(days=1))
 
 
-def recent_date(anchor: Anchor, *, month: int, day: int) -> TimeRange:
-    """A date without a year: the latest one that is not in the future."""
-    this_year = today(anchor).year
-    for year in range(this_year, this_year - 9, -1):
+def recent_date(anchor: Anchor, *, month: int, day: int, may_come: bool = False) -> TimeRange:
+    """A date without a year: the latest one that is not in the future; with `may_come` the nearest."""
+    latest = _latest(anchor, may_come=may_come)
+    for year in range(latest.year, latest.year - 9, -1):
         try:
             found = day_of(anchor, year=year, month=month, day=day)
         except ValueError:
             continue  # 29 February, in other years
-        if found.start is not None and found.start <= anchor.now:
+        if found.start is not None and found.start <= latest:
             return found
     raise ValueError("no such date")
 
 
-def month(anchor: Anchor, *, year: int | None, month: int) -> TimeRange:
-    """Without a year: the latest such month that has begun."""
-    now = today(anchor)
+def month(anchor: Anchor, *, year: int | None, month: int, may_come: bool = False) -> TimeRange:
+    """Without a year: the latest such month that has begun; with `may_come` the nearest."""
     if year is None:
-        year = now.year if month <= now.month else now.year - 1
+        latest = _latest(anchor, may_come=may_come)
+        year = latest.year if month <= latest.month else latest.year - 1
     start = datetime(year, month, 1, tzinfo=anchor.zone)
     return TimeRange(start, _months_later(start, 1))
+
+
+def _latest(anchor: Anchor, *, may_come: bool) -> datetime:
+    """Up to which time a date without a year may lie: what is nearer than half a year may come."""
+    local = anchor.now.astimezone(anchor.zone)
+    return local + HALF_A_YEAR if may_come else local
 
 
 def year(anchor: Anchor, number: int) -> TimeRange:

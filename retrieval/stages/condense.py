@@ -1,6 +1,7 @@
 """What an answer need not say twice: near-duplicates, and summaries of leaves that it shows."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,22 +24,24 @@ SAME_WORDS = 0.9
 def without_repeats(evidence: Sequence[Hydrated]) -> list[Hydrated]:
     """Without leaves that say what a better one says. Those of another status stay."""
     kept: list[Hydrated] = []
+    told: dict[str, list[str]] = defaultdict(list)  # by status, what the kept leaves say
     for item in evidence:
-        if item.row.kind != "leaf" or not any(_says_the_same(item, other) for other in kept):
-            kept.append(item)
+        if item.row.kind == "leaf":
+            text, others = _text(item), told[item.row.status]
+            if any(_say_the_same(text, other) for other in others):
+                continue
+            others.append(text)
+        kept.append(item)
     return kept
 
 
-def _says_the_same(item: Hydrated, other: Hydrated) -> bool:
-    if other.row.kind != "leaf" or other.row.status != item.row.status:
-        return False
-    text, other_text = _text(item), _text(other)
-    words, other_words = terms_of(text), terms_of(other_text)
+def _say_the_same(text: str, other: str) -> bool:
+    words, other_words = terms_of(text), terms_of(other)
     if not words or len(words & other_words) < SAME_WORDS * len(words | other_words):
         return False
-    if _NUMBER.findall(text) != _NUMBER.findall(other_text):
+    if _NUMBER.findall(text) != _NUMBER.findall(other):
         return False
-    return values_of(text) == values_of(other_text)
+    return values_of(text) == values_of(other)
 
 
 def _text(item: Hydrated) -> str:

@@ -15,7 +15,9 @@ _CHINESE = re.compile(
 )
 # What is to be done before an event is a rule, not a time in the past.
 _PAST = re.compile(
-    r"\b(?:did|was|were|had|used\s+to|happened|changed|decided|learned)\b", re.IGNORECASE
+    r"\b(?:did|was|were|had|used|happened|changed|decided|learned|ran|owned|led|held|kept|lived"
+    r"|worked|served|handled|stood|paid)\b",
+    re.IGNORECASE,
 )
 _RULE = re.compile(r"必须|需要|应该|应当|得先|要先|要做|能不能|可以|怎么|如何")
 

@@ -3,13 +3,12 @@
 The leaf that tells of the event dates it; what the question asks lies before or after that leaf.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from holamem.text.segment import query_terms
 from retrieval.stages.candidates import Candidates
+from retrieval.stages.coverage import question_units, share_covered
 from retrieval.stages.event_cues import is_back, named_event
-from retrieval.stages.words import held_terms, idf, share_of
 from retrieval.types import Question, TimeRange
 from workspaces.index.search import FoundNode
 
@@ -29,8 +28,11 @@ def with_event_times(candidates: Candidates) -> Candidates:
 
 def _timed(question: Question, candidates: Candidates) -> Question:
     match = None if question.time_range is not None else named_event(question.text)
-    told = _told_in(candidates, event=match["event"]) if match is not None else None
-    if match is None or told is None:
+    if match is None:
+        return question
+    event = replace(question, topic_terms=tuple(query_terms(match["event"])))
+    told = _told_in(candidates, event=event)
+    if told is None:
         return question
     span = TimeRange(None, told.start) if is_back(match) else TimeRange(told.start, None)
     # The event is the time that is asked about, no part of what an answer has to say.
@@ -45,24 +47,20 @@ def _timed(question: Question, candidates: Candidates) -> Question:
     )
 
 
-def _told_in(candidates: Candidates, *, event: str) -> FoundNode | None:
+def _told_in(candidates: Candidates, *, event: Question) -> FoundNode | None:
     """The leaf that names most of the event; of equal ones the earliest."""
-    weights = _weights(candidates, terms=query_terms(event))
+    units = question_units(event, candidates=candidates)
     shares = [
-        (share_of(held_terms(node, weights=weights), weights=weights), node)
+        (share_covered(units, _held(node, candidates=candidates)), node)
         for node in candidates.found.nodes
         if node.kind == "leaf" and not node.asks and node.term_counts
     ]
-    told = [(share, node) for share, node in shares if weights and share >= TOLD_SHARE]
+    told = [(share, node) for share, node in shares if units and share >= TOLD_SHARE]
     if not told:
         return None
     return min(told, key=lambda item: (-item[0], item[1].start, item[1].node_id))[1]
 
 
-def _weights(candidates: Candidates, *, terms: Sequence[str]) -> dict[int, float]:
-    found, wanted = candidates.found, set(terms)
-    return {
-        place: idf(found.document_frequencies[place], found.documents)
-        for place, term in enumerate(candidates.terms)
-        if term in wanted
-    }
+def _held(node: FoundNode, *, candidates: Candidates) -> list[str]:
+    counted = zip(candidates.terms, node.term_counts, strict=True)
+    return [term for term, count in counted if count]

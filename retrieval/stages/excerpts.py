@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from holamem.text.normalise import normalise
@@ -12,6 +13,7 @@ from retrieval.types import Sentence
 
 # An excerpt of one node; longer bodies are cut around what matched.
 EXCERPT_TOKENS = 320
+KEPT_BODIES = 1024
 
 # Summary bullets cite their children by id; people and models read the sentence only.
 _CITATION = re.compile(r"\s*\[[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}(?:\s*,\s*[0-9a-fA-F-]{36})*\]")
@@ -20,15 +22,17 @@ _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+", re.MULTILINE)
 
 def cut_sentences(body: str, *, units: Sequence[Sequence[Unit]]) -> tuple[Sentence, ...]:
     """The body's sentences in order; `units` holds the units of each question."""
-    sentences = []
-    for span in split_sentences(body):
-        text = clean(body[span.start : span.end])
-        if not text:
-            continue
-        present = terms_of(text)
-        shares = tuple(share_covered(wanted, present) for wanted in units)
-        sentences.append(Sentence(span.start, span.end, text, shares))
-    return tuple(sentences)
+    return tuple(
+        Sentence(start, end, text, tuple(share_covered(wanted, terms_of(text)) for wanted in units))
+        for start, end, text in _shown_sentences(body)
+    )
+
+
+@lru_cache(maxsize=KEPT_BODIES)
+def _shown_sentences(body: str) -> tuple[tuple[int, int, str], ...]:
+    """Start, end and text of those that show something. Bodies never change."""
+    found = ((s.start, s.end, clean(body[s.start : s.end])) for s in split_sentences(body))
+    return tuple(one for one in found if one[2])
 
 
 def clean(text: str) -> str:

@@ -97,8 +97,10 @@ def _question_scores(
     totals = [0.0] * len(view.nodes)
     for name, (weight, rule) in RULES.items():
         for place, value in enumerate(rule(view)):
-            totals[place] += weight * value
-            parts[place][name] = max(parts[place].get(name, 0.0), weight * value)
+            worth = weight * value
+            totals[place] += worth
+            if worth > parts[place].setdefault(name, 0.0):
+                parts[place][name] = worth
     return totals
 
 

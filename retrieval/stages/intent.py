@@ -149,7 +149,15 @@ def _question(text: str, *, anchor: Anchor, fallback: TimeRange | None) -> Quest
         topic_terms=topic,
         names=names_in(without_times(text, anchor)),
         time_range=named or fallback,
+        last_terms=_last_terms(text),
     )
+
+
+def _last_terms(text: str) -> frozenset[str]:
+    """What a pasted conversation came to."""
+    if not _is_conversation(text):
+        return frozenset()
+    return frozenset(query_terms(text.rstrip().splitlines()[-1]))
 
 
 def _without_cues(text: str) -> str:

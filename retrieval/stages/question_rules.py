@@ -18,12 +18,16 @@ from workspaces.index.search import FoundNode
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """One question with its candidates; `words` and `vectors` follow the nodes, best 1."""
+    """One question with its candidates; `words` and `vectors` follow the nodes, best 1.
+
+    `held` follows them too: the places of the question's terms that each of them names.
+    """
 
     question: Question
     nodes: Sequence[FoundNode]
     around: Surroundings
     weights: dict[int, float]
+    held: Sequence[frozenset[int]]
     words: Sequence[float]
     vectors: Sequence[float]
 
@@ -38,6 +42,7 @@ def view_of(candidates: Candidates, *, index: int, around: Surroundings) -> Ques
         nodes=nodes,
         around=around,
         weights=weights,
+        held=[held_terms(node, weights=weights) for node in nodes],
         words=from_zero(bm25_scores(nodes, weights=weights)),
         vectors=from_median(cosines),
     )
@@ -59,21 +64,22 @@ def by_covered_terms(view: QuestionView) -> list[float]:
     A turn is often understood only beside its neighbours. Counting terms instead of adding
     the neighbours' scores keeps one strong turn from lifting two that add nothing to it.
     """
-    held = [held_terms(node, weights=view.weights) for node in view.nodes]
-    return [
-        share_of(
-            own.union(*(held[other] for other in view.around.around(place))), weights=view.weights
-        )
-        for place, own in enumerate(held)
+    together = [
+        own.union(*(view.held[other] for other in view.around.around(place)))
+        for place, own in enumerate(view.held)
     ]
+    return _shares(together, view=view)
 
 
 def by_own_terms(view: QuestionView) -> list[float]:
     """The share of the question that the leaf names by itself."""
-    return [
-        share_of(held_terms(node, weights=view.weights), weights=view.weights)
-        for node in view.nodes
-    ]
+    return _shares(view.held, view=view)
+
+
+def _shares(held: Sequence[frozenset[int]], *, view: QuestionView) -> list[float]:
+    """Many candidates name the same few terms."""
+    known = {terms: share_of(terms, weights=view.weights) for terms in set(held)}
+    return [known[terms] for terms in held]
 
 
 def by_meaning_before(view: QuestionView) -> list[float]:

@@ -23,9 +23,10 @@ def from_median(scores: Sequence[float | None]) -> list[float]:
     return [0.0 if score is None else (score - low) / (best - low) for score in scores]
 
 
-def spread(scores: Mapping[str, float]) -> dict[str, float]:
-    """Median 0, best 1; all 0 where none is better than the rest."""
+def spread(scores: Mapping[str, float], *, least: float = 0.0) -> dict[str, float]:
+    """Median 0, best 1, or less where its lead is below `least`; all 0 where none leads."""
     low, best = median(scores.values()), max(scores.values())
     if best <= low:
         return dict.fromkeys(scores, 0.0)
-    return {name: (score - low) / (best - low) for name, score in scores.items()}
+    lead = max(best - low, least)
+    return {name: (score - low) / lead for name, score in scores.items()}

@@ -5,32 +5,38 @@ turn half a point of the latter.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.scales import spread
-from retrieval.stages.words import idf
+from retrieval.stages.words import rarities
 from workspaces.index.search import FoundNode
 from workspaces.index.search_sql import K1
 
 # A session of one turn would count that turn's words twice (MADial: 62 instead of 57 of recall
 # at 10).
 SMALLEST_SESSION = 2
+# A session that is ahead of the others by less than this share of what all of the question's
+# terms would bring is the best of nothing (Chinese messages: +1.2 of recall at 10, +0.6 of nDCG).
+LEAST_LEAD = 0.15
 
 
 def session_scores(candidates: Candidates) -> dict[str, float]:
-    """By session: 0 for the median, 1 for the best; from the words of its candidates.
+    """By session: 0 for the median, 1 for the best or less where it says little of what is asked.
 
-    Empty where there is nothing to choose from.
+    From the words of its candidates; empty where there is nothing to choose from.
     """
     turns: dict[str, list[FoundNode]] = defaultdict(list)
     for node in candidates.found.nodes:
         if node.session_ref and node.term_counts:
             turns[node.session_ref].append(node)
+    weights = rarities(candidates)
     scores = {
-        session: _score(nodes, candidates=candidates) if len(nodes) >= SMALLEST_SESSION else 0.0
+        session: _score(nodes, weights=weights) if len(nodes) >= SMALLEST_SESSION else 0.0
         for session, nodes in turns.items()
     }
-    return spread(scores) if len(scores) >= 2 else {}
+    least = LEAST_LEAD * sum(weights) * (K1 + 1)
+    return spread(scores, least=least) if len(scores) >= 2 else {}
 
 
 def session_meanings(candidates: Candidates) -> dict[str, float]:
@@ -44,12 +50,11 @@ def session_meanings(candidates: Candidates) -> dict[str, float]:
     return spread(known_sessions) if len(known_sessions) >= 2 else {}
 
 
-def _score(nodes: list[FoundNode], *, candidates: Candidates) -> float:
+def _score(nodes: list[FoundNode], *, weights: Sequence[float]) -> float:
     """BM25 of all the turns together, whatever their length."""
-    found = candidates.found
     score = 0.0
-    for place, frequency in enumerate(found.document_frequencies):
+    for place, weight in enumerate(weights):
         count = sum(node.term_counts[place] for node in nodes)
         if count:
-            score += idf(frequency, found.documents) * count * (K1 + 1) / (count + K1)
+            score += weight * count * (K1 + 1) / (count + K1)
     return score

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from retrieval.stages import calendar_spans as spans
+from retrieval.stages.tense import is_over
 from retrieval.types import Anchor, TimeRange
 
 MONTHS = [
@@ -269,7 +270,8 @@ def _full_date(match: re.Match[str], anchor: Anchor) -> TimeRange:
     number = int(month) if month.isdigit() else _month_number(month)
     year = match["year"]
     if year is None:
-        return spans.recent_date(anchor, month=number, day=int(match["day"]))
+        coming = not is_over(match.string)
+        return spans.recent_date(anchor, month=number, day=int(match["day"]), may_come=coming)
     return spans.day_of(anchor, year=int(year), month=number, day=int(match["day"]))
 
 
@@ -279,8 +281,8 @@ def _month_of_year(match: re.Match[str], anchor: Anchor) -> TimeRange:
         int(month) if month.isdigit() else _zh_month(month) if month[0] in _ZH_MONTH_SIGNS
         else _month_number(month)
     )  # fmt: skip
-    year = match["year"]
-    return spans.month(anchor, year=int(year) if year else None, month=number)
+    year = int(match["year"]) if match["year"] else None
+    return spans.month(anchor, year=year, month=number, may_come=not is_over(match.string))
 
 
 _ZH_MONTH_SIGNS = "一二三四五六七八九十"
@@ -293,7 +295,8 @@ def _zh_month(word: str) -> int:
 def _zh_date(match: re.Match[str], anchor: Anchor) -> TimeRange:
     month, day = _zh_number(match["month"]), _zh_number(match["day"])
     if match["year"] is None:
-        return spans.recent_date(anchor, month=month, day=day)
+        coming = not is_over(match.string)
+        return spans.recent_date(anchor, month=month, day=day, may_come=coming)
     return spans.day_of(anchor, year=int(match["year"]), month=month, day=day)
 
 

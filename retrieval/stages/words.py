@@ -4,10 +4,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import log
 
+from holamem.text.telling import telling
 from retrieval.stages.candidates import Candidates
 from retrieval.types import Question
 from workspaces.index.search import FoundNode
 from workspaces.index.search_sql import K1, B
+
+# The last line of a pasted conversation says what it came to (MADial: +1.2 of recall at 10 and
+# +2.2 of MRR in Chinese, +0.5 and +0.9 in English).
+LAST_LINE = 2.0
 
 
 def idf(frequency: int, documents: int) -> float:
@@ -15,13 +20,22 @@ def idf(frequency: int, documents: int) -> float:
     return log(1 + (max(documents, frequency) - frequency + 0.5) / (frequency + 0.5))
 
 
+def rarities(candidates: Candidates) -> list[float]:
+    """How much each of the searched terms tells texts of this memory apart, in their order."""
+    found = candidates.found
+    return [
+        idf(frequency, found.documents) * telling(term)
+        for term, frequency in zip(candidates.terms, found.document_frequencies, strict=True)
+    ]
+
+
 def term_weights(candidates: Candidates, *, question: Question) -> dict[int, float]:
     """Place of a term of the question in `FoundNode.term_counts` -> its rarity."""
-    found = candidates.found
     wanted = set(question.terms)
+    placed = zip(candidates.terms, rarities(candidates), strict=True)
     return {
-        place: idf(found.document_frequencies[place], found.documents)
-        for place, term in enumerate(candidates.terms)
+        place: weight * (LAST_LINE if term in question.last_terms else 1.0)
+        for place, (term, weight) in enumerate(placed)
         if term in wanted
     }
 
@@ -31,9 +45,10 @@ def bm25_scores(nodes: Sequence[FoundNode], *, weights: dict[int, float]) -> lis
     means = _mean_lengths(nodes)
     scores = []
     for node in nodes:
+        counts = node.term_counts
         norm = K1 * (1 - B + B * node.length / means[node.kind])
-        counts = ((weight, node.term_counts[place]) for place, weight in weights.items())
-        scores.append(sum(w * n * (K1 + 1) / (n + norm) for w, n in counts if n))
+        held = [(weight, counts[place]) for place, weight in weights.items() if counts[place]]
+        scores.append(sum(w * n * (K1 + 1) / (n + norm) for w, n in held) if held else 0.0)
     return scores
 
 

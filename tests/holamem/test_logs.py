@@ -99,6 +99,17 @@ def test_the_query_of_a_request_is_not_logged() -> None:
     assert json.loads(line)["status_code"] == 404
 
 
+@pytest.mark.parametrize(
+    "path", ["/invitation/dG9rZW4/", "/api/v1/workspaces/notes/users/ana@example.org/export"]
+)
+def test_an_address_that_is_a_secret_or_names_a_person_is_not_logged(path: str) -> None:
+    record = makeLogRecord({"name": "django.request", "msg": "%s: %s", "args": ("Bad", path)})
+    line = SilentFormatter("%(message)s").format(record)
+    assert "dG9rZW4" not in line
+    assert "ana@" not in line
+    assert "Bad: /" in line
+
+
 def test_the_queue_is_told_the_type_of_an_error_alone(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,7 +22,7 @@ def send(target: Target, *, allowed: tuple[str, ...] = ()) -> int:
         "169.254.169.254", "100.64.0.1", "224.0.0.1", "255.255.255.255",
         "::1", "::", "fd00::1", "fe80::1", "fe80::1%eth0", "ff02::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1",
-        "2002:7f00:1::", "2002:a00:1::",
+        "2002:7f00:1::", "2002:a00:1::", "::127.0.0.1", "::a00:1", "fec0::1",
     ],
 )  # fmt: skip
 def test_a_private_address_is_not_public_in_any_spelling(address: str) -> None:

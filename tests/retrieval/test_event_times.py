@@ -90,6 +90,43 @@ def test_the_leaf_of_the_event_is_no_answer_to_what_was_before_it(memory: Memory
     assert "5.4.2" not in facts(answer)
 
 
+@pytest.mark.parametrize(
+    "query", ["Which version of Ledger ran before the upgrade?", "对账系统升级之前是哪个版本？"]
+)
+def test_an_event_in_other_words_than_those_of_its_leaf(memory: MemoryMaker, query: str) -> None:
+    memory.leaf(
+        "Version 5.3.0 of Ledger ran on 3 nodes. 对账系统检查结果：运行正常，版本 5.3.0。",
+        observed_at=DAY - timedelta(days=30),
+    )
+    memory.leaf(
+        "The upgrade of Ledger to version 5.4.2 is done. 对账系统4月2日升级到了 5.4.2 版本。",
+        observed_at=DAY - timedelta(days=5),
+    )
+
+    answer = ask(memory.workspace, query)
+
+    assert "5.3.0" in facts(answer)
+    assert "5.4.2" not in facts(answer)
+
+
+@pytest.mark.parametrize(
+    ("told", "query", "day"),
+    [
+        ("Lena is on holiday from 6 June on.", "Who is on holiday in June?", "6 June"),
+        ("韩雪6月6日到6月15日休年假。", "六月谁休年假？", "6月6日"),
+    ],
+)
+def test_a_month_to_come_is_asked_for_in_the_present(
+    memory: MemoryMaker, told: str, query: str, day: str
+) -> None:
+    memory.leaf(told, observed_at=DAY - timedelta(days=5))
+
+    answer = ask(memory.workspace, query)
+
+    assert answer["intent"]["time_range"]["from"].startswith("2026-06-01")
+    assert day in facts(answer)
+
+
 @pytest.mark.parametrize("query", ["As of March, who owns the rota?", "截至3月，值班表由谁负责？"])
 def test_as_of_a_month_means_what_held_at_its_end(memory: MemoryMaker, query: str) -> None:
     march, april = DAY.replace(month=3), DAY.replace(month=4)

@@ -151,6 +151,26 @@ def test_two_active_leaves_that_disagree_are_a_conflict(memory: MemoryMaker) -> 
     assert "Dublin" in facts(answer)
 
 
+@pytest.mark.parametrize(
+    ("told", "query"),
+    [
+        (
+            "The staging copy of Atlas lives in Dublin.",
+            "Where does the staging copy of Atlas live?",
+        ),
+        ("支付网关的测试机房在苏州。", "支付网关的测试机房在哪里？"),
+    ],
+)
+def test_what_only_an_uncertain_leaf_says_is_a_gap(
+    memory: MemoryMaker, told: str, query: str
+) -> None:
+    memory.leaf(told, confidence=0.4)
+
+    answer = ask(memory.workspace, query)
+
+    assert [(gap["kind"], gap["question"]) for gap in answer["gaps"]] == [("low_confidence", query)]
+
+
 def test_stale_evidence_is_marked_and_must_be_verified(memory: MemoryMaker) -> None:
     memory.leaf(
         "Atlas runs version 2.14.1 in production.",

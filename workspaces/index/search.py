@@ -8,6 +8,7 @@ query. The explicit workspace and scope filters stand beside row-level security 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +33,7 @@ NEIGHBOUR_LIMIT = 200
 # Very long questions: terms beyond this many add cost and hardly change the ranking.
 MAX_TERMS = 64
 TERM_COUNTS = (0, 4, 8, 16, 32, MAX_TERMS)
+KEPT_LITERALS = 256
 NO_TERM = "§none"  # the sign begins scope lexemes; no text yields it
 
 Scopes = Sequence[UUID] | str | None
@@ -290,6 +292,12 @@ def _scope_query(workspace: Workspace, scopes: Scopes) -> str:
 
 
 def vector_literal(vector: Sequence[float]) -> str:
+    return _literal(tuple(vector))
+
+
+@lru_cache(maxsize=KEPT_LITERALS)
+def _literal(vector: tuple[float, ...]) -> str:
+    """A question's vector is sent several times: for its candidates and for its gap."""
     return "[" + ",".join(f"{value:.6g}" for value in vector) + "]"
 
 

@@ -54,25 +54,23 @@ def build_statement(shape: Shape, *, where: "NodeFilter") -> str:
     parts.append(f"found AS MATERIALIZED ({chosen or _NO_NODE})")
     if shape.neighbours:
         parts.append(_beside(where=where, scope=shape.scope))
-    parts.append(f"chosen AS ({_CHOSEN_BESIDE if shape.neighbours else _CHOSEN})")
+    parts.append(f"chosen AS MATERIALIZED ({_CHOSEN_BESIDE if shape.neighbours else _chosen()})")
     return "WITH " + ",\n".join(parts) + _answer(shape)
 
 
 _NO_NODE = "SELECT NULL::uuid AS node_id WHERE false"
-_CHOSEN = "SELECT node_id FROM found"
-_CHOSEN_BESIDE = "SELECT node_id FROM found UNION SELECT node_id FROM beside"
 
-# The events before and after that of a leaf `l`, whose chunk is `k`, in their session. The order
-# is that of the index on sessions, spelled out: a planner without statistics would otherwise walk
-# all events by their ids.
+# The events before and after that of a leaf `l` in their session. The order is that of the index
+# on sessions, spelled out: a planner without statistics would otherwise walk all events by their
+# ids.
 _BEFORE_AND_AFTER = """
   LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
         WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
-          AND l.session_ref <> '' AND p.id < k.event_id
+          AND l.session_ref <> '' AND p.id < l.event_id
         ORDER BY p.workspace_id DESC, p.session_ref DESC, p.id DESC LIMIT 1) before ON true
   LEFT JOIN LATERAL (SELECT p.id FROM workspaces_event p
         WHERE p.workspace_id = %(workspace)s AND p.session_ref = l.session_ref
-          AND l.session_ref <> '' AND p.id > k.event_id
+          AND l.session_ref <> '' AND p.id > l.event_id
         ORDER BY p.workspace_id, p.session_ref, p.id LIMIT 1) after ON true"""
 
 
@@ -90,6 +88,25 @@ def _by_id(table: str, alias: str, condition: str, *, is_needed: bool = False) -
     )
 
 
+# Each with its event and the two around it; of the found ones they are known.
+_CHOSEN_BESIDE = f"""
+  SELECT f.node_id, a.event_id, a.before_id, a.after_id
+    FROM found f LEFT JOIN around a ON a.node_id = f.node_id
+  UNION ALL
+  SELECT l.node_id, l.event_id, before.id, after.id FROM beside l{_BEFORE_AND_AFTER}
+   WHERE l.node_id NOT IN (SELECT node_id FROM found)"""
+
+
+def _chosen() -> str:
+    """The found nodes, where no neighbours of theirs are searched."""
+    return f"""
+  SELECT f.node_id, k.event_id, before.id AS before_id, after.id AS after_id
+    FROM found f
+    {_by_id("workspaces_sourceleaf", "n", "id = f.node_id")}
+    {_by_id("workspaces_chunk", "k", "id = n.chunk_id")}
+   CROSS JOIN LATERAL (SELECT n.session_ref, k.event_id) l{_BEFORE_AND_AFTER}"""
+
+
 def _beside(*, where: "NodeFilter", scope: str) -> str:
     """Leaves of the turns around the found leaves, inside the same filters.
 
@@ -98,16 +115,16 @@ def _beside(*, where: "NodeFilter", scope: str) -> str:
     """
     return f"""
 around AS MATERIALIZED (
-  SELECT before.id AS before_id, after.id AS after_id
+  SELECT f.node_id, k.event_id, before.id AS before_id, after.id AS after_id
     FROM found f
-    {_by_id("workspaces_sourceleaf", "l", "id = f.node_id", is_needed=True)}
-    {_by_id("workspaces_chunk", "k", "id = l.chunk_id", is_needed=True)}
-    {_BEFORE_AND_AFTER}),
+    {_by_id("workspaces_sourceleaf", "n", "id = f.node_id", is_needed=True)}
+    {_by_id("workspaces_chunk", "k", "id = n.chunk_id", is_needed=True)}
+   CROSS JOIN LATERAL (SELECT n.session_ref, k.event_id) l{_BEFORE_AND_AFTER}),
 turn AS MATERIALIZED (
   SELECT before_id AS event_id FROM around UNION SELECT after_id FROM around),
 beside AS (
-  SELECT leaf.node_id FROM turn CROSS JOIN LATERAL (
-    SELECT n.id AS node_id
+  SELECT leaf.node_id, leaf.session_ref, turn.event_id FROM turn CROSS JOIN LATERAL (
+    SELECT n.id AS node_id, n.session_ref
       FROM workspaces_chunk k
       JOIN workspaces_sourceleaf n ON n.workspace_id = %(workspace)s AND n.chunk_id = k.id
       JOIN workspaces_lexemeentry e ON e.workspace_id = %(workspace)s AND e.node_id = n.id
@@ -335,7 +352,7 @@ SELECT s.documents::int, s.pending, s.mean_length, {frequencies} AS document_fre
        coalesce(e.length, 1) AS length, coalesce(l.actor, '') AS actor,
        coalesce(l.session_ref, '') AS session_ref, coalesce(l.confidence, 1) AS confidence,
        coalesce(l.fingerprint, '') AS fingerprint, coalesce(n.height, 0) AS height,
-       k.event_id, before.id AS previous_event_id, after.id AS next_event_id,
+       c.event_id, c.before_id AS previous_event_id, c.after_id AS next_event_id,
        coalesce(e.lexemes @@ %(asks)s::tsquery, false) AS asks,
        coalesce(e.lexemes @@ %(names_time)s::tsquery, false) AS names_time,
        CASE WHEN {matches} THEN e.lexemes::text END AS lexemes,
@@ -348,7 +365,6 @@ SELECT s.documents::int, s.pending, s.mean_length, {frequencies} AS document_fre
   {_by_id("workspaces_summarynode", "n", "id = c.node_id")}
   {_by_id("workspaces_lexemeentry", "e", "node_id = c.node_id")}
   {_by_id("workspaces_vectorentry", "v", "node_id = c.node_id AND " + _of_model("x"))}
-  {_by_id("workspaces_chunk", "k", "id = l.chunk_id")}{_BEFORE_AND_AFTER}
   LEFT JOIN (SELECT x.leaf_id, array_agg(x.entity_id ORDER BY x.id) AS ids
                FROM workspaces_leafentity x
               WHERE x.workspace_id = %(workspace)s AND x.leaf_id IN (SELECT node_id FROM chosen)

@@ -4,6 +4,7 @@ A sweep does it, in one worker at a time. Search is exact until an index is read
 left of a build that was killed is dropped first, so that every run may be the first.
 """
 
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from django.db import connection
 from holamem.database.roles import as_owner, can_migrate
 from holamem.database.scope import system_scope
 from workspaces.index.near import (
+    COUNTS_AS,
     INDEXED_FROM,
     KEPT_FROM,
     MOST_INDEXES,
@@ -44,7 +46,7 @@ _LARGE = """
 SELECT v.workspace_id, v.scope_id, v.kind, m.id, m.dimension, v.vectors
   FROM (SELECT workspace_id, scope_id, kind, count(*) AS vectors
           FROM workspaces_vectorentry GROUP BY workspace_id, scope_id, kind
-        HAVING count(*) >= %s) v, workspaces_embeddingmodel m
+        HAVING count(*) * (%s::jsonb ->> kind)::int >= %s) v, workspaces_embeddingmodel m
  WHERE m.is_current
  ORDER BY v.vectors DESC, v.scope_id, v.kind
  LIMIT %s
@@ -102,7 +104,7 @@ def _rows_about() -> int:
 def _large() -> list[tuple[NearIndex, int]]:
     """Every scope that has or may have an index, the largest first."""
     with system_scope(), connection.cursor() as cursor:
-        cursor.execute(_LARGE, [KEPT_FROM, MOST_INDEXES])
+        cursor.execute(_LARGE, [json.dumps(COUNTS_AS), KEPT_FROM, MOST_INDEXES])
         return [(NearIndex(*row), vectors) for *row, vectors in cursor.fetchall()]
 
 
@@ -117,7 +119,11 @@ def _drop(existing: dict[str, bool], *, keep: set[str]) -> list[str]:
 
 
 def _build(existing: dict[str, bool], *, large: list[tuple[NearIndex, int]]) -> list[str]:
-    wanted = [(i, n) for i, n in large if n >= INDEXED_FROM and i.name not in existing]
+    wanted = [
+        (index, n)
+        for index, n in large
+        if n * COUNTS_AS[index.kind] >= INDEXED_FROM and index.name not in existing
+    ]
     for index, vectors in wanted:
         _as_owner(
             f"CREATE INDEX CONCURRENTLY {index.name} ON {TABLE}"

@@ -1,7 +1,14 @@
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
-from retrieval.stages.branches import cap_sources, choose_exact, drop_unrelated, widen_tail
+from retrieval.stages.branches import (
+    cap_sources,
+    choose_broad,
+    choose_exact,
+    drop_duplicates,
+    drop_unrelated,
+    widen_tail,
+)
 from retrieval.types import Ranked
 from tests.retrieval.stages.test_fuse import node
 from workspaces.index.search import FoundNode
@@ -91,3 +98,31 @@ def test_one_event_does_not_fill_the_list_before_others() -> None:
 
     expected = ids("chunk 0", "chunk 1", "chunk 2", "other", "chunk 3", "chunk 4")
     assert [item.node_id for item in capped] == expected
+
+
+def test_a_strong_leaf_outside_the_branches_is_kept_and_their_number_is_capped() -> None:
+    inside = [node(f"inside {n}", parent_id=SPACE) for n in range(6)]
+    outside = [node(f"outside {n}", parent_id=UUID(int=9)) for n in range(6)]
+    ranked = [
+        Ranked(item.node_id, "leaf", 20.0 - place, (0.0,), (None,), ())
+        for place, item in enumerate([*outside, *inside])
+    ]
+    opened = {item.node_id: item for item in ranked[6:]}
+
+    chosen = choose_broad(ranked, nodes=[*outside, *inside], opened=opened, limit=LIMIT)
+
+    kept_ids = [item.node_id for item in chosen if not item.dropped]
+    assert kept_ids[:2] == ids("outside 0", "outside 1")
+    assert set(kept_ids[2:]) == set(ids("inside 0", "inside 1", "inside 2", "inside 3"))
+    assert {item.dropped for item in chosen if item.node_id in ids("outside 2", "outside 5")} == {
+        "outside_branch"
+    }
+
+
+def test_the_same_text_in_two_trees_is_shown_where_it_ranks_best() -> None:
+    nodes = [node("first", fingerprint="same"), node("second", fingerprint="same"), node("third")]
+    ranked = [Ranked(item.node_id, "leaf", 1.0, (0.0,), (None,), ()) for item in nodes]
+
+    found = drop_duplicates(ranked, nodes=nodes)
+
+    assert [item.dropped for item in found] == ["", "duplicate", ""]

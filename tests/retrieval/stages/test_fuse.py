@@ -2,6 +2,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
+from zoneinfo import ZoneInfo
 
 from retrieval.stages.candidates import Candidates
 from retrieval.stages.fuse import fuse
@@ -12,6 +13,7 @@ from workspaces.index.search import Found, FoundNode
 
 NOW = datetime(2026, 5, 22, tzinfo=UTC)
 SPACE = UUID(int=7)
+ANCHOR = Anchor(NOW, ZoneInfo("UTC"))
 
 
 def node(
@@ -56,7 +58,7 @@ def ranked(
     entities: tuple[EntityMatch, ...] = (),
     as_of: datetime | None = None,
 ) -> list[Ranked]:
-    reading = read_query(query, mode="auto", explicit=None, anchor=Anchor(NOW, UTC))  # type: ignore[arg-type]
+    reading = read_query(query, mode="auto", explicit=None, anchor=ANCHOR)
     intent: Intent = build_intent(reading, categories=None, known=Lookups(entities=entities))
     terms = reading.questions[0].terms
     padded = [
@@ -123,6 +125,39 @@ def test_a_session_that_speaks_of_the_question_lifts_its_turns() -> None:
     result = order("Which port?", [*others, same, match])
 
     assert result[:2] == [match.node_id, same.node_id]
+
+
+def test_pairs_that_span_two_words_weigh_little() -> None:
+    """我的, 的手 and 手机: what is asked about is a telephone."""
+    subject = node("subject", counts=(0, 0, 1))
+    filler = node("filler", counts=(1, 1, 0))
+
+    assert order("我的手机", [filler, subject])[0] == subject.node_id
+
+
+def test_the_last_line_of_a_conversation_weighs_most() -> None:
+    lines = ["We shall fly to Lisbon.", "The lake is near.", "What about magic?"]
+    for said, best in ((lines, "magic"), (lines[::-1], "lisbon")):
+        query = "\n".join(said)
+        terms = read_query(query, mode="auto", explicit=None, anchor=ANCHOR).questions[0].terms
+        held = {
+            word: node(word, counts=tuple(int(term == word) for term in terms))
+            for word in ("lisbon", "magic")
+        }
+
+        assert order(query, list(held.values()))[0] == held[best].node_id
+
+
+def test_the_best_session_of_little_lifts_its_turns_less() -> None:
+    few = [node("few", counts=(1, 0, 0, 0), session_ref="one"), node("same", session_ref="one")]
+    many = [node("many", counts=(1, 1, 1, 1), session_ref="one"), node("same", session_ref="one")]
+    others = [node(f"other {n}", session_ref=f"s{n}") for n in range(4)]
+    query = "Which magic hats are sold near the lake?"
+
+    assert (
+        _of(few[1], ranked(query, [*others, *few])).parts["session"]
+        < (_of(many[1], ranked(query, [*others, *many])).parts["session"])
+    )
 
 
 def test_a_session_of_one_turn_is_no_route_to_it() -> None:

@@ -109,6 +109,13 @@ def test_a_pasted_conversation_is_one_question() -> None:
     assert len(read(zh).questions) == 1
 
 
+def test_the_last_line_of_a_pasted_conversation_is_known() -> None:
+    talk = "I shall do magic at the gala!\nI am a bit nervous, any ideas?\nWhat should I wear?"
+
+    assert read(talk).questions[0].last_terms == {"wear"}
+    assert read("What should I wear?").questions[0].last_terms == frozenset()
+
+
 def test_a_list_of_questions_is_still_taken_apart() -> None:
     asked = "Which port does Atlas use?\nWho may restart it?\nWhere are its logs?"
     assert len(read(asked).questions) == 3
