@@ -15,6 +15,7 @@ from retrieval.dashboard.reads import end_user_refs
 from retrieval.definitions import QUERY_CHARACTERS, parse_request
 from retrieval.retrieve import retrieve
 from workspaces.dashboard.page import Place, render_page, workspace_page
+from workspaces.dashboard.zones import zone_of
 from workspaces.models.tenancy import ApiKey
 from workspaces.services.principals import select_scopes
 
@@ -56,7 +57,7 @@ def ask(request: HttpRequest, place: Place) -> HttpResponse:
     answer, problem = None, ""
     if question.text:
         try:
-            answer = _answer(place, question)
+            answer = _answer(place, question, zone=zone_of(request, place.workspace))
         except InvalidInput as error:
             problem = error.message
     return render_page(
@@ -73,9 +74,9 @@ def ask(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-def _answer(place: Place, question: Question) -> Answer:
+def _answer(place: Place, question: Question, *, zone: ZoneInfo) -> Answer:
     """Raises InvalidInput."""
-    request = parse_request(_fields(question, zone=place.workspace.preferences.zone))
+    request = parse_request(_fields(question, zone=zone))
     selection = select_scopes(
         place.workspace, principal=place.principal, user_id=question.user or None
     )
@@ -99,7 +100,7 @@ def _fields(question: Question, *, zone: ZoneInfo) -> dict[str, Any]:
 
 
 def _moment(text: str, *, zone: ZoneInfo) -> datetime:
-    """A date or date and time of the form, on the workspace's clock."""
+    """A date or date and time of the form, on the viewer's clock."""
     try:
         found = parse_datetime(text if "T" in text or " " in text else f"{text}T23:59:59")
     except ValueError:

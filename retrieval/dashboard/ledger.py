@@ -1,4 +1,4 @@
-"""The page of gaps: what agents asked for and memory lacked."""
+"""Pages of gaps: what agents asked for and memory lacked, and saying it."""
 
 from uuid import UUID
 
@@ -7,10 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from holamem.errors import Conflict
-from retrieval.dashboard.reads import gap_counts, list_gap_rows
-from retrieval.gaps import dismiss_gap
+from holamem.errors import Conflict, HolamemError
+from retrieval.dashboard.reads import answer_of, gap_counts, list_gap_rows
+from retrieval.filling import close_with, fill_gap, filling_of, owner_of
+from retrieval.gaps import dismiss_gap, get_gap
 from retrieval.models import Gap
+from workspaces.dashboard.changing import first_problem, reason_of, text_of, typed
+from workspaces.dashboard.forms import CorrectForm
 from workspaces.dashboard.page import (
     Place,
     page_number,
@@ -37,6 +40,66 @@ def gap_list(request: HttpRequest, place: Place) -> HttpResponse:
         chosen=status,
         query=query_without_page(request),
     )
+
+
+@workspace_page
+def gap(request: HttpRequest, place: Place, gap_id: UUID) -> HttpResponse:
+    return _show(request, place, gap_id)
+
+
+def _show(
+    request: HttpRequest, place: Place, gap_id: UUID, *, text: str = "", problem: str = ""
+) -> HttpResponse:
+    workspace, scopes = place.workspace, place.scopes
+    found = get_gap(workspace, scopes=scopes, gap_id=gap_id)
+    filling = filling_of(workspace, scopes=scopes, gap_id=gap_id)
+    is_open = found.status == Gap.Status.OPEN
+    return render_page(
+        request,
+        "dashboard/gap.html",
+        place,
+        section="gaps",
+        gap=found,
+        owner=owner_of(workspace, gap=found),
+        filling=filling,
+        is_moving=is_open and filling is not None and not filling.is_done,
+        answer=answer_of(workspace, scopes=scopes, gap=found),
+        text=text,
+        problem=problem,
+    )
+
+
+@workspace_action
+def fill(request: HttpRequest, place: Place, gap_id: UUID) -> HttpResponse:
+    """The missing fact becomes an event; what was typed is shown again when it is refused."""
+    place.require_write()
+    form = CorrectForm(request.POST)
+    text = typed(request, "text")
+    if not form.is_valid():
+        return _show(request, place, gap_id, text=text, problem=first_problem(form))
+    try:
+        fill_gap(
+            place.workspace,
+            principal=place.principal,
+            scopes=place.scopes,
+            gap_id=gap_id,
+            text=text_of(form, "text"),
+        )
+    except HolamemError as error:
+        return _show(request, place, gap_id, text=text, problem=reason_of(error))
+    messages.success(request, _("The fact is written down; its leaf closes the gap."))
+    return redirect(place.address("dashboard_gap", gap_id))
+
+
+@workspace_action
+def close(request: HttpRequest, place: Place, gap_id: UUID) -> HttpResponse:
+    """With the leaf that said the same before."""
+    place.require_write()
+    if close_with(place.workspace, scopes=place.scopes, gap_id=gap_id):
+        messages.success(request, _("The gap is closed with this leaf."))
+    else:
+        messages.error(request, _("The gap has been closed meanwhile; nothing was changed."))
+    return redirect(place.address("dashboard_gap", gap_id))
 
 
 @workspace_action

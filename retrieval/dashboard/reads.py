@@ -10,6 +10,7 @@ from django.db.models import Count
 from holamem.database.scope import workspace_scope
 from retrieval.models import Gap, RetrievalLog
 from workspaces.models.tenancy import Workspace
+from workspaces.models.trees import SourceLeaf, is_withheld
 from workspaces.services.paging import PAGE_SIZE, Page, read_page
 
 RECENT_QUESTIONS = 8
@@ -81,6 +82,15 @@ def list_gap_rows(
         )
         found = read_page(rows, number=page, size=size)
         return found.map(lambda gaps: [_gap_row(gap) for gap in gaps])
+
+
+def answer_of(workspace: Workspace, *, scopes: Scopes, gap: Gap) -> SourceLeaf | None:
+    """The leaf that closed the gap; None where there is none, or where its words are withheld."""
+    if gap.answered_by_id is None:
+        return None
+    with workspace_scope(workspace, scopes):
+        leaf = workspace.leaves.filter(id=gap.answered_by_id).first()
+    return None if leaf is None or is_withheld(leaf) else leaf
 
 
 def gap_counts(workspace: Workspace, *, scopes: Scopes) -> dict[str, int]:

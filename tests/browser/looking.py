@@ -12,17 +12,14 @@ from tests.dashboard.people import PASSWORD
 
 LANGUAGES = ["en", "zh-hans"]
 SCHEMES = ["light", "dark"]
-WIDTHS = [380, 1280]
+WIDTHS = [380, 1600]
 ARTEFACTS = os.environ.get("SCREENSHOTS_DIR", "")
 
 
-def looks(*fast: tuple[str, str]) -> list[object]:
-    """All four; those named here in the fast suite too."""
+def looks() -> list[object]:
+    """All four."""
     every = [(language, scheme) for language in LANGUAGES for scheme in SCHEMES]
-    return [
-        pytest.param(look, id="-".join(look), marks=[] if look in fast else [pytest.mark.slow])
-        for look in every
-    ]
+    return [pytest.param(look, id="-".join(look)) for look in every]
 
 
 def sign_in(
@@ -64,7 +61,7 @@ def check(page: Page, where: str) -> None:
     keep(page, where)
     assert not wide, f"{where} scrolls sideways"
     # The colours of a phone are those of a desk, and its structure is the same in both languages.
-    if where.endswith(("-1280", "-en-light-380")):
+    if where.endswith(("-1600", "-1280", "-en-light-380")):
         check_accessibility(page, where)
 
 

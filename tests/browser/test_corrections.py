@@ -53,10 +53,8 @@ def erase(page: Page, filled: Filled, *, has_scripts: bool) -> None:
     assert "complete" in page.inner_text("#receipt")
 
 
-@pytest.mark.parametrize(
-    ("subject", "scripts"),
-    [("Harbor", True), pytest.param("Beacon", False, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("subject", "scripts"), [("Harbor", True), ("Beacon", False)])
 def test_a_leaf_is_corrected_undone_forgotten_and_erased(
     leaf_ids: dict[str, UUID],
     chromium: Browser,

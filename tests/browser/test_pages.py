@@ -12,6 +12,18 @@ from tests.dashboard.people import PASSWORD
 
 QUESTION = "ask/?q=Which+port+does+the+Atlas+gateway+use%3F"
 
+# A new browser has nothing in its cache: all of it came over the wire.
+BYTES_ON_THE_WIRE = """() => ["navigation", "resource"].flatMap(
+    (kind) => performance.getEntriesByType(kind)
+).reduce((sum, entry) => sum + entry.transferSize, 0)"""
+LAYOUT_SHIFT = """() => new Promise((done) => {
+    let sum = 0;
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) sum += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(sum), 300);
+})"""
+
 
 def _paths(filled: Filled) -> dict[str, str]:
     return {
@@ -22,7 +34,9 @@ def _paths(filled: Filled) -> dict[str, str]:
         "summary": filled.address(f"nodes/{filled.summary_id}/"),
         "hostile": filled.address(f"nodes/{filled.hostile_id}/"),
         "ask": filled.address(QUESTION),
+        "activity": filled.address("activity/"),
         "gaps": filled.address("gaps/"),
+        "gap": filled.address(f"gaps/{filled.gap_id}/"),
         "events": filled.address("events/"),
         "jobs": filled.address("jobs/"),
         "erase": filled.address(f"nodes/{filled.leaf_id}/erase/"),
@@ -39,25 +53,21 @@ def _paths(filled: Filled) -> dict[str, str]:
     }
 
 
-# Each language, colour scheme and width once; the long suite looks at the others.
-FAST_WIDTHS = {"en-light": WIDTHS[:1], "zh-hans-dark": WIDTHS[1:]}
-
-
-@pytest.fixture(params=looks(("en", "light"), ("zh-hans", "dark")))
+@pytest.fixture(params=looks())
 def look(
     request: pytest.FixtureRequest, chromium: Browser, username: str, watch: Watch
 ) -> Iterator[tuple[BrowserContext, str]]:
-    """Two of them show each language and each colour scheme once."""
     context = sign_in(chromium, watch, username=username, look=request.param)
     yield context, "-".join(request.param)
     context.close()
 
 
+@pytest.mark.slow
 def test_every_page_is_sound(
     look: tuple[BrowserContext, str], filled: Filled, watch: Watch
 ) -> None:
     context, name = look
-    for width in FAST_WIDTHS.get(name, WIDTHS):
+    for width in WIDTHS:
         walk(context, watch, paths=_paths(filled), name=name, width=width)
     expected = {
         "console: Failed to load resource: the server responded with a status of 404 (Not Found)"
@@ -65,6 +75,7 @@ def test_every_page_is_sound(
     assert set(watch.faults) <= expected
 
 
+@pytest.mark.slow
 def test_the_dashboard_works_without_script_and_by_keyboard(
     chromium: Browser, site: str, username: str, filled: Filled
 ) -> None:
@@ -86,6 +97,7 @@ def test_the_dashboard_works_without_script_and_by_keyboard(
     context.close()
 
 
+@pytest.mark.slow
 def test_a_person_retries_parked_work_and_dismisses_a_gap(
     chromium: Browser, site: str, username: str, filled: Filled
 ) -> None:
@@ -100,4 +112,17 @@ def test_a_person_retries_parked_work_and_dismisses_a_gap(
     page.goto(site + filled.address("gaps/"))
     page.click("button:has-text('Dismiss gap') >> nth=0")
     assert "is dismissed" in page.inner_text(".live")
+    context.close()
+
+
+@pytest.mark.slow
+def test_the_first_page_is_light_and_nothing_on_it_moves(
+    chromium: Browser, watch: Watch, username: str, filled: Filled
+) -> None:
+    context = sign_in(chromium, watch, username=username, look=("en", "light"))
+    page = context.new_page()
+    page.goto(watch.site + filled.address())
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(BYTES_ON_THE_WIRE) < 100_000
+    assert page.evaluate(LAYOUT_SHIFT) < 0.01
     context.close()

@@ -50,6 +50,20 @@ def test_every_model_is_listed_searchable_and_filterable(root: Client, model: ty
     assert root.get(_address(model)).status_code == 200
 
 
+def test_a_search_finds_by_id_by_word_and_by_what_a_row_belongs_to(
+    root: Client, filled: Filled
+) -> None:
+    address, leaf_id = "/admin/workspaces/sourceleaf/", str(filled.leaf_id)
+    tree = filled.tree_id
+    for term in (leaf_id, "listens 8443", "atlas-gateway PORT", f"{filled.workspace.slug} 8443"):
+        assert leaf_id in root.get(address, {"q": term}).content.decode(), term
+    for term in (str(tree), "listens nowhere", "no-such-word"):
+        assert leaf_id not in root.get(address, {"q": term}).content.decode(), term
+    sources = "/admin/workspaces/leafsource/"
+    assert leaf_id in root.get(sources, {"q": leaf_id}).content.decode()
+    assert leaf_id not in root.get(sources, {"q": str(tree)}).content.decode()
+
+
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_memory_is_read_only(root: Client, model: type) -> None:
     allowed = model.__name__ in EDITABLE

@@ -278,3 +278,11 @@ def test_a_tree_is_rebuilt_by_those_who_may_write(
     assert "Rebuild tree" not in page_of(viewer.get(tree))
     assert viewer.post(tree + "rebuild/").status_code == 403
     assert stranger.post(tree + "rebuild/").status_code == 404
+
+
+def test_past_leaves_of_a_tree_are_hidden_until_asked_for(memory: Memory, member: Client) -> None:
+    text = FACTS[0].replace("8443", "9443")
+    member.post(node(memory, memory.leaf_id, "correct/"), {"text": text})
+    address = memory.address(f"trees/{leaf_of(memory, memory.leaf_id).tree_id}/")
+    assert str(memory.leaf_id) not in page_of(member.get(address))
+    assert str(memory.leaf_id) in page_of(member.get(address, {"past": "yes"}))

@@ -183,3 +183,13 @@ def test_failures_of_one_address_or_of_one_account_wait_a_minute(
     other = make_person(None)
     ok = {"username": other.username, "password": PASSWORD}
     assert client.post("/login/", ok, REMOTE_ADDR="192.0.2.98").status_code == 302
+
+
+def test_a_sign_in_is_in_the_tenants_log(tenant: Tenant, workspace: Workspace) -> None:
+    person = make_person(tenant)
+    form = {"username": person.username, "password": "wrong"}
+    assert Client().post("/login/", form).status_code == 200
+    assert Client().post("/login/", {**form, "password": PASSWORD}).status_code == 302
+    with system_scope():
+        [entry] = Audit.objects.filter(tenant=tenant)
+    assert (entry.action, entry.actor) == ("member.signed_in", f"user:{person.username}")

@@ -147,6 +147,13 @@ def test_the_search_for_trees_filters_by_title_and_category(owner: Client, fille
     assert str(filled.tree_id) not in miss.content.decode()
 
 
+def test_events_are_filtered_by_what_became_of_them(owner: Client, filled: Filled) -> None:
+    created = owner.get(filled.address("events/"), {"outcome": "created"}).content.decode()
+    assert "written in Go" in created
+    rejected = owner.get(filled.address("events/"), {"outcome": "rejected"}).content.decode()
+    assert "No event matches this filter." in rejected
+
+
 @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999", "3999", "²"])
 def test_a_strange_page_number_is_no_error(owner: Client, filled: Filled, page: str) -> None:
     for path in ("trees/", "events/", "jobs/", "gaps/"):
@@ -160,7 +167,7 @@ def test_the_language_and_the_html_lang_follow_the_choice(owner: Client, filled:
     assert "最新的叶子" in page
 
 
-def test_the_times_follow_the_zone_of_the_workspace(tenant: Tenant) -> None:
+def test_the_times_follow_the_viewer_and_else_the_workspace(tenant: Tenant) -> None:
     from workspaces.services.tenants import create_workspace
 
     workspace = create_workspace(
@@ -172,6 +179,10 @@ def test_the_times_follow_the_zone_of_the_workspace(tenant: Tenant) -> None:
     page = client.get(address).content.decode()
     assert "2026-05-20 17:30" in page
     assert "Asia/Shanghai, UTC+08:00" in page
+    client.cookies["holamem_zone"] = "Europe/Prague"
+    assert "2026-05-20 11:30" in client.get(address).content.decode()
+    client.cookies["holamem_zone"] = "../etc/passwd"
+    assert "2026-05-20 17:30" in client.get(address).content.decode()
 
 
 @pytest.mark.parametrize("path", ["", "trees/", "events/", "jobs/", "gaps/"])

@@ -7,6 +7,7 @@ from django.test import Client
 
 from tests.dashboard.memory import Filled
 from workspaces.rendering import MAX_BYTES, render_markdown
+from workspaces.templatetags.dashboard import text_fragment
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -84,5 +85,23 @@ def test_a_long_body_is_cut_between_characters() -> None:
 def test_a_hostile_leaf_is_shown_as_text(owner: Client, filled: Filled) -> None:
     page = owner.get(filled.address(f"nodes/{filled.hostile_id}/")).content.decode()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "<script" not in page
+    ours = '<script type="module" src="/static/holamem/'
+    assert page.count("<script") == page.count(ours) == 1
     assert '<img src="https://evil' not in page
+
+
+def test_a_leaf_names_the_summaries_that_cite_it_and_leads_to_the_sentence(
+    owner: Client, filled: Filled
+) -> None:
+    page = owner.get(filled.address(f"nodes/{filled.leaf_id}/")).content.decode()
+    cited = page.split("Who cites it")[1].split("</section>")[0]
+    mark = f"→ {str(filled.leaf_id)[-8:]}"
+    assert f"nodes/{filled.summary_id}/#:~:text=%E2%86%92%20{mark[2:]}" in cited
+    assert mark in owner.get(filled.address(f"nodes/{filled.summary_id}/")).content.decode()
+
+
+def test_words_of_an_excerpt_are_an_address_that_a_browser_jumps_to() -> None:
+    assert text_fragment("Port 8443,\n in e-mail & more") == (
+        "#:~:text=Port%208443%2C%20in%20e%2Dmail%20%26%20more"
+    )
+    assert text_fragment("") == ""

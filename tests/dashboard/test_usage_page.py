@@ -30,7 +30,7 @@ def test_usage_shows_calls_tokens_and_quotas(tenant: Tenant, workspace: Workspac
     record(workspace, "summary")
     record(workspace, "admission")
     page = page_of(admin.get(address))
-    assert "2400" in page
+    assert "2,400" in page
     assert page.count('class="series-') == 2
     assert "Tokens today" in page
     member = signed_in_client(make_person(tenant, role="member"))

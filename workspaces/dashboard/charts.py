@@ -50,6 +50,38 @@ def draw_bars(days: Sequence[DayCount]) -> BarChart:
     return BarChart(bars, grid_lines(top_value), BOTTOM, sum(day.count for day in days))
 
 
+@dataclass(frozen=True, slots=True)
+class PairChart:
+    """Two bars a day, `first` at the left of `second`."""
+
+    first: list[Bar]
+    second: list[Bar]
+    grid: list[Grid]
+    baseline: int
+    totals: tuple[int, int]
+
+
+def draw_pairs(first: Sequence[DayCount], second: Sequence[DayCount]) -> PairChart:
+    """Both of the same days and on the same scale, the last day being today."""
+    top_value = round_up(max((day.count for day in (*first, *second)), default=0))
+    step = (100 - LEFT_PERCENT) / max(len(first), 1)
+    drawn = [
+        [
+            _bar(
+                day,
+                LEFT_PERCENT + index * step + shift * step / 2,
+                step / 2,
+                top_value,
+                is_today=index == len(days) - 1,
+            )
+            for index, day in enumerate(days)
+        ]
+        for shift, days in enumerate((first, second))
+    ]
+    totals = (sum(day.count for day in first), sum(day.count for day in second))
+    return PairChart(drawn[0], drawn[1], grid_lines(top_value), BOTTOM, totals)
+
+
 def _bar(day: DayCount, x: float, step: float, top_value: int, *, is_today: bool) -> Bar:
     height = round((BOTTOM - TOP) * day.count / top_value)
     if day.count and height < 2:

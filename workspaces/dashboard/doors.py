@@ -1,6 +1,7 @@
 """Sign-in, sign-out, and the way from an address without a workspace to one with."""
 
 import hashlib
+import logging
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -13,7 +14,10 @@ from django.views.decorators.http import require_safe
 
 from workspaces.dashboard.page import signed_in
 from workspaces.models.tenancy import Tenant
+from workspaces.services.members import record_sign_in
 from workspaces.services.principals import principal_for_user, tenants_of, workspaces_of
+
+logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 10  # in each web process
 # Of a name from an address, of a name from anywhere, of an address with any name: how long the
@@ -37,7 +41,13 @@ class SignIn(LoginView):
             return response
         return super().post(request, *args, **kwargs)
 
+    def form_valid(self, form: Any) -> HttpResponse:
+        record_sign_in(form.get_user())
+        return super().form_valid(form)
+
     def form_invalid(self, form: Any) -> HttpResponse:
+        """Logged without a name, and in no tenant's own log: that would take time that tells."""
+        logger.warning("sign_in.failed")
         for kind, key in _failure_keys(self.request):
             cache.add(key, 0, WINDOWS[kind])
             cache.incr(key)

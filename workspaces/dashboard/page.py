@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from holamem.database.scope import ALL_SCOPES
 from holamem.errors import NotFound, PermissionDenied
+from workspaces.dashboard.zones import zone_of
 from workspaces.models.tenancy import ApiKey, Tenant, Workspace
 from workspaces.services.principals import (
     Principal,
@@ -107,7 +108,7 @@ def _guarded(view: PageView, *, methods: Sequence[str]) -> PageView:
     def guarded(request: HttpRequest, tenant: str, workspace: str, **rest: Any) -> HttpResponseBase:
         try:
             place = find_place(request, tenant_slug=tenant, workspace_slug=workspace)
-            with timezone.override(place.workspace.preferences.zone):
+            with timezone.override(zone_of(request, place.workspace)):
                 response = view(request, place, **rest)
         except NotFound as error:
             raise Http404(error.message) from error

@@ -40,6 +40,7 @@ SENTENCES = frozenset(
         gettext_noop("The source of this leaf no longer says it."),
         gettext_noop("A name must not hold a secret."),
         gettext_noop("The text is blank."),
+        gettext_noop("This gap is closed already."),
         gettext_noop("This cannot be the name of an entity."),
         gettext_noop("There is no such entity."),
         gettext_noop("The entity has no such alias."),

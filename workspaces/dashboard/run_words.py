@@ -24,10 +24,20 @@ RUN_GLYPHS = {
     "distil_planned": STALE, "distil_done": CURRENT, "distil_failed": FAILED,
     "quota_free": CURRENT, "quota_reached": FAILED,
     "index_now": CURRENT, "index_before": PAST, "over_budget": STALE,
+    "flagged": GAP,
     "chain_whole": CURRENT, "chain_broken": FAILED, "agent_open": CURRENT, "agent_archived": PAST,
 }  # fmt: skip
 
 RUN_WORDS: dict[str, str | Promise] = {
+    "may_memory:read": _("ask, and read memory"),
+    "may_memory:write": _("write, correct and forget"),
+    "may_memory:all_users": _("see the private memory of every end user"),
+    "may_agents:run": _("talk to agents"),
+    "may_admin": _("everything, settings and keys included"),
+    "flagged": _("flagged"),
+    "reply_unreadable": _("unreadable"),
+    "reply_too_large": _("too large"),
+    "leaf.kept": _("kept a flagged leaf"),
     "session_active": pgettext_lazy("session", "active"),
     "session_archived": _("archived"),
     "run_queued": _("queued"),
@@ -134,6 +144,7 @@ RUN_WORDS: dict[str, str | Promise] = {
     "drop_intention": _("an intention, not a fact"),
     "drop_language": _("in another language than its result"),
     "drop_known": _("known already"),
+    "drop_apart": _("no result says it like this"),
     # exports and imports
     "transfer_export": _("export"),
     "transfer_import": _("import"),

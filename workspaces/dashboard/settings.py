@@ -57,6 +57,10 @@ EXPLAINED: dict[str, tuple[Promise | str, Promise | str]] = {
         gettext_lazy("Days that raw text is kept"),
         gettext_lazy("Then the text of an event is removed. Leaves made from it stay."),
     ),
+    "distillation_hour": (
+        gettext_lazy("Hour of the nightly distillation"),
+        gettext_lazy("From this hour on, in its time zone, the day's sessions are distilled."),
+    ),
 }
 
 
@@ -127,7 +131,7 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
     if not form.is_valid():
         return _show(request, place, form)
     try:
-        _save(place.workspace, form.cleaned_data)
+        _save(place, form.cleaned_data)
     except InvalidInput as error:
         form.add_error((error.field or "").removeprefix("settings.") or None, error.message)
         return _show(request, place, form)
@@ -135,8 +139,9 @@ def settings(request: HttpRequest, place: Place) -> HttpResponse:
     return redirect(place.address("dashboard_settings"))
 
 
-def _save(workspace: Workspace, data: Mapping[str, Any]) -> None:
+def _save(place: Place, data: Mapping[str, Any]) -> None:
     """Only what differs: what was never set keeps following the default."""
+    workspace = place.workspace
     now_set = _current(workspace)
     changed = {
         name: data[name] for name in WorkspaceSettings.model_fields if data[name] != now_set[name]
@@ -146,6 +151,7 @@ def _save(workspace: Workspace, data: Mapping[str, Any]) -> None:
         workspace,
         name=name if name != workspace.name else None,
         settings=changed or None,
+        principal=place.principal,
     )
 
 

@@ -60,7 +60,14 @@ def tree_list(request: HttpRequest, place: Place) -> HttpResponse:
 @workspace_page
 def tree(request: HttpRequest, place: Place, tree_id: UUID) -> HttpResponse:
     focus = _uuid(request.GET.get("focus", ""))
-    branch = tree_branch(place.workspace, scopes=place.scopes, tree_id=tree_id, focus_id=focus)
+    with_past = request.GET.get("past") == "yes"
+    branch = tree_branch(
+        place.workspace,
+        scopes=place.scopes,
+        tree_id=tree_id,
+        focus_id=focus,
+        with_past=with_past,
+    )
     drawing = draw_tree(
         subject=branch.tree.title,
         tops=branch.tops,
@@ -78,6 +85,8 @@ def tree(request: HttpRequest, place: Place, tree_id: UUID) -> HttpResponse:
         branch=branch,
         drawing=drawing,
         outline=outline_of(branch),
+        with_past=with_past,
+        focus=focus,
     )
 
 

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 
 from django.http import HttpRequest, HttpResponse
 
@@ -21,6 +22,7 @@ class PurposeTotal:
     without_answer: int
     input_tokens: int
     output_tokens: int
+    cost: Decimal | None
 
 
 @workspace_page
@@ -35,6 +37,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
         tab="usage",
         report=report,
         chart=chart_of(report),
+        costs=costs_of(report),
         purposes=totals_of(report.days),
         quotas=quota_uses(place.tenant.id),
         circuits=circuits_of(place.workspace),
@@ -47,9 +50,26 @@ def chart_of(report: UsageReport) -> StackChart:
     for row in report.days:
         tokens = row.taken.input_tokens + row.taken.output_tokens
         by_day.setdefault(row.day, Counter())[row.purpose] += tokens
+    return draw_stacks([DayOfKinds(day, by_day.get(day, Counter())) for day in _days(report)])
+
+
+MICRO = 1_000_000  # of a dollar: bars are drawn from whole numbers
+
+
+def costs_of(report: UsageReport) -> StackChart | None:
+    """Millionths of a dollar of each day; None while no call has a price."""
+    if not report.total.cost:
+        return None
+    by_day: dict[object, Counter[str]] = {}
+    for row in report.days:
+        if row.taken.cost:
+            by_day.setdefault(row.day, Counter())[row.purpose] += int(row.taken.cost * MICRO)
+    return draw_stacks([DayOfKinds(day, by_day.get(day, Counter())) for day in _days(report)])
+
+
+def _days(report: UsageReport) -> list[date]:
     span = range((report.until - report.since).days + 1)
-    days = [report.since + timedelta(days=offset) for offset in span]
-    return draw_stacks([DayOfKinds(day, by_day.get(day, Counter())) for day in days])
+    return [report.since + timedelta(days=offset) for offset in span]
 
 
 def totals_of(days: Sequence[DayOfUsage]) -> list[PurposeTotal]:
@@ -64,7 +84,14 @@ def totals_of(days: Sequence[DayOfUsage]) -> list[PurposeTotal]:
             without_answer=sum(row.taken.without_answer for row in found),
             input_tokens=sum(row.taken.input_tokens for row in found),
             output_tokens=sum(row.taken.output_tokens for row in found),
+            cost=_sum_of_costs(found),
         )
         for purpose, found in rows.items()
     ]
     return sorted(totals, key=lambda item: -(item.input_tokens + item.output_tokens))
+
+
+def _sum_of_costs(rows: Sequence[DayOfUsage]) -> Decimal | None:
+    """None when no call of them has a price."""
+    costs = [row.taken.cost for row in rows if row.taken.cost is not None]
+    return sum(costs, Decimal(0)) if costs else None

@@ -18,25 +18,36 @@ from workspaces.dashboard.page import (
     workspace_page,
 )
 from workspaces.models.jobs import Job
-from workspaces.models.log import Event
+from workspaces.models.log import Chunk, Event
 from workspaces.services.jobs import cancel_job, retry_job
 from workspaces.services.work_view import event_counts, job_counts, list_events, list_jobs
+
+MOVING = (Job.State.READY, Job.State.RUNNING)
 
 
 @workspace_page
 def event_list(request: HttpRequest, place: Place) -> HttpResponse:
     status = _choice(request, "status", Event.Status.values)
-    number = page_number(request)
+    outcome = _choice(request, "outcome", Chunk.Outcome.values)
+    events = list_events(
+        place.workspace,
+        scopes=place.scopes,
+        status=status,
+        outcome=outcome,
+        page=page_number(request),
+    )
     return render_page(
         request,
         "dashboard/events.html",
         place,
         section="jobs",
         tab="events",
-        events=list_events(place.workspace, scopes=place.scopes, status=status, page=number),
+        events=events,
         counts=event_counts(place.workspace, scopes=place.scopes),
         options=Event.Status.values,
         chosen=status,
+        outcomes=Chunk.Outcome.values,
+        outcome=outcome,
         query=query_without_page(request),
     )
 
@@ -44,14 +55,15 @@ def event_list(request: HttpRequest, place: Place) -> HttpResponse:
 @workspace_page
 def job_list(request: HttpRequest, place: Place) -> HttpResponse:
     state = _choice(request, "state", Job.State.values)
-    number = page_number(request)
+    jobs = list_jobs(place.workspace, scopes=place.scopes, state=state, page=page_number(request))
     return render_page(
         request,
         "dashboard/jobs.html",
         place,
         section="jobs",
         tab="jobs",
-        jobs=list_jobs(place.workspace, scopes=place.scopes, state=state, page=number),
+        jobs=jobs,
+        is_moving=any(job.state in MOVING for job in jobs.rows),
         counts=job_counts(place.workspace, scopes=place.scopes),
         options=Job.State.values,
         chosen=state,

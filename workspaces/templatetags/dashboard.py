@@ -1,18 +1,23 @@
 """Words, chips, times and numbers in the dashboard's templates."""
 
 from datetime import datetime
+from urllib.parse import quote
 
 from django import template
 from django.utils import timezone
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.timesince import timesince
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from holamem.clock import now
+from workspaces.dashboard.spoken import spoken
 from workspaces.dashboard.words import WORDS, Chip, chip_for, word_for, word_of
+from workspaces.services.owners import FALLBACK_NAME
 
 register = template.Library()
 MINUTE_SECONDS = 60
+FRAGMENT_CHARACTERS = 60
 
 
 @register.filter
@@ -60,6 +65,12 @@ def entity_name(name: str, is_system: bool) -> str:
 
 
 @register.filter
+def tree_name(title: str) -> str:
+    """The tree of what belongs to nobody is named in the person's language, too."""
+    return entity_name(title, title == FALLBACK_NAME)
+
+
+@register.filter
 def actor(label: str) -> str:
     """`user:name` and `key:name` as a person reads them."""
     kind, _colon, name = label.partition(":")
@@ -71,7 +82,7 @@ def actor(label: str) -> str:
 @register.filter
 def sentence(text: str) -> str:
     """A reason in the person's language where the product said it, as it is where a model did."""
-    return _(text) if text else ""
+    return spoken(text)
 
 
 @register.inclusion_tag("dashboard/_chip.html")
@@ -111,6 +122,58 @@ def on_axis(value: int) -> str:
         if value >= size:
             return f"{value / size:g}{sign}"
     return str(value)
+
+
+@register.filter
+def text_fragment(text: str) -> str:
+    """The end of an address at which a browser shows these words of the page, marked.
+
+    A browser that does not know such addresses shows the page from its top.
+    """
+    words = " ".join(text.split())[:FRAGMENT_CHARACTERS].rstrip("…")
+    # A dash would be read as a part of the address itself.
+    return f"#:~:text={quote(words, safe='').replace('-', '%2D')}" if words else ""
+
+
+@register.filter
+def citation_fragment(node_id: object) -> str:
+    """Where a summary's body cites this node, as `render_markdown` writes it."""
+    return text_fragment(f"→ {short_id(node_id)}")
+
+
+@register.filter
+def dollars(millionths: int) -> str:
+    """For axes: millionths of a dollar as dollars, without digits that say nothing."""
+    return f"{millionths / 1_000_000:g}"
+
+
+@register.filter
+def grouped(value: object) -> str:
+    """A count in full: 100,000."""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """A length of time in its largest unit, a dash where there is none."""
+    if seconds is None:
+        return "–"
+    for size, words in ((86_400, _("%s d")), (3_600, _("%s h")), (60, _("%s min"))):
+        if seconds >= size:
+            return words % f"{seconds / size:.3g}"
+    return _("%s s") % f"{seconds:.2g}"
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """0.74 as 74 %, a dash where there is none."""
+    return "–" if share is None else f"{share * 100:.0f} %"
+
+
+@register.filter
+def weekday(number: int) -> str:
+    """0 is Monday."""
+    return str(WEEKDAYS_ABBR[number])
 
 
 @register.filter
