@@ -19,6 +19,7 @@ from django.conf import settings  # noqa: E402 - settings exist once Django is s
 from holamem.database.schema import refuse_unservable_schema  # noqa: E402 - as above
 from holamem.environment import get_environment  # noqa: E402 - as above
 from holamem.http.body_limit import Application, BodyLimit  # noqa: E402 - as above
+from holamem.http.door import Door  # noqa: E402 - as above
 from holamem.http.handover import Handover  # noqa: E402 - as above
 from holamem.http.threads import Threads  # noqa: E402 - as above
 
@@ -28,10 +29,12 @@ threaded = cast(
     Threads(cast(Any, django_application), workers=get_environment().web_threads),
 )
 # An archive that is sent as a form has some bytes more around it.
-application = BodyLimit(
-    Handover(threaded),
-    max_bytes=settings.MAX_BODY_BYTES,
-    max_archive_bytes=get_environment().import_max_bytes + 64 * 1024,
+application = Door(
+    BodyLimit(
+        Handover(threaded),
+        max_bytes=settings.MAX_BODY_BYTES,
+        max_archive_bytes=get_environment().import_max_bytes + 64 * 1024,
+    )
 )
 
 refuse_unservable_schema()

@@ -5,6 +5,7 @@ validation error its input. So a traceback names types, places and codes; quoted
 speaks of the machine or of a service.
 """
 
+import re
 import traceback
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -24,6 +25,8 @@ MOST_CAUSES = 10
 MESSAGE_CHARACTERS = 300
 # Carried by Django's and asyncio's records: a request shows its query, a task its arguments.
 _UNTOLD = ("request", "response", "sql", "params", "args_repr", "task_kwargs")
+# What follows in an address lets somebody into a tenant, or is what a person is called.
+_SECRET_PLACES = re.compile(r"(/invitation/|/users/)\S+")
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -39,6 +42,8 @@ class SilentFormatter(JsonFormatter):
     def format(self, record: LogRecord) -> str:
         for name in _UNTOLD:
             record.__dict__.pop(name, None)
+        if record.name == "django.request":
+            record.msg, record.args = _SECRET_PLACES.sub(r"\1…", record.getMessage()), ()
         record.exc_text = None  # another handler may have formatted it already, in full
         return super().format(record)
 

@@ -22,6 +22,7 @@ PORTS = {"http": 80, "https": 443}
 CONNECT_SECONDS = 5.0
 WHOLE_SECONDS = 15.0  # however slowly the other side sends
 PRINTED_ASCII = re.compile(r"[!-~]+")
+COMPATIBLE = ipaddress.ip_network("::/96")  # the same, in a form that is not used any more
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # holds an IPv4 address, which may be private
 
 
@@ -99,11 +100,12 @@ def is_public(address: str) -> bool:
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         inside = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]
-        if found in NAT64:
+        if found in NAT64 or found in COMPATIBLE:
             inside = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
         if inside is not None:
             found = inside
-    return found.is_global and not found.is_multicast
+    is_site_local = isinstance(found, ipaddress.IPv6Address) and found.is_site_local
+    return found.is_global and not found.is_multicast and not is_site_local
 
 
 def _addresses(target: Target) -> list[str]:

@@ -168,6 +168,9 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 SESSION_COOKIE_SECURE = environment.https
 CSRF_COOKIE_SECURE = environment.https
+if environment.https:  # a browser takes such a name from this very host only, and over https
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
 SECURE_SSL_REDIRECT = environment.https
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if environment.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = environment.https

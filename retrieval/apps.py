@@ -6,7 +6,9 @@ class RetrievalConfig(AppConfig):
 
     def ready(self) -> None:
         from retrieval import erasing, topics, transferring, verify
+        from retrieval.bench import crowd_plan
 
+        crowd_plan.register()
         erasing.register()
         topics.register()
         transferring.register()

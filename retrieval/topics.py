@@ -9,6 +9,7 @@ from django.db import connection
 
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from retrieval.definitions import RetrieveRequest
+from retrieval.filling import close_named
 from retrieval.gaps import close_answered
 from retrieval.investigate import anchor_of, investigate
 from retrieval.models import Gap
@@ -69,6 +70,7 @@ def recheck_gaps(workspace: Workspace, job: ClaimedJob) -> None:
     A leaf in the shared scope may answer anybody's question, a private one only its user's.
     Quiet when the node is a summary, or gone.
     """
+    close_named(workspace, node_id=job.target_id)
     for gap_id, scope_id, question in near_gaps(workspace, node_id=job.target_id):
         scopes = sorted({workspace.pk, scope_id})
         if answers(workspace, scopes=scopes, question=question, leaf_id=job.target_id):

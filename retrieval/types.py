@@ -48,7 +48,8 @@ class Question:
 
     `terms` are its content terms as the index knows them; `topic_terms` leave out those that
     only name a time. `names` are spellings that look like names of something (capitalised,
-    quoted, or identifiers), folded.
+    quoted, or identifiers), folded. `last_terms`: of a pasted conversation, those of its last
+    line.
     """
 
     text: str
@@ -57,6 +58,7 @@ class Question:
     names: tuple[str, ...] = ()
     time_range: TimeRange | None = None
     dated_by: UUID | None = None
+    last_terms: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

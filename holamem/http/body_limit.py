@@ -43,7 +43,7 @@ class BodyLimit:
         if declared is None and _is_chunked(scope):
             await self._buffered(scope, receive, send)
         elif (declared or 0) > self._limit_of(scope["path"]):
-            await _drain(receive, already=0)
+            await drain(receive, already=0)
             await _refuse(scope, send)
         else:
             await self.application(scope, receive, send)
@@ -65,7 +65,7 @@ class BodyLimit:
             more = message.get("more_body", False)
             if len(body) > self.max_bytes:
                 if more:
-                    await _drain(receive, already=len(body))
+                    await drain(receive, already=len(body))
                 await _refuse(scope, send)
                 return
         await self.application(_with_length(scope, len(body)), _replay(bytes(body), receive), send)
@@ -102,7 +102,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-async def _drain(receive: Receive, *, already: int) -> None:
+async def drain(receive: Receive, *, already: int) -> None:
+    """Reads on, up to a bound, so that the client gets to reading the answer."""
     seen = already
     while seen < DRAINED_BYTES:
         message = await receive()

@@ -52,6 +52,8 @@ class McpView(ApiView):
             super().check_throttles(request)
         tools = KeyTools(self.principal, request.headers["Authorization"])
         answer = answer_message(message, toolbox=tools)
+        if message.get("method") == CALL and not tools.sent:
+            super().check_throttles(request)  # a call that came to no view, which would count it
         if answer is None:
             return Response(status=202)
         return Response(answer, status=_status(request, answer))

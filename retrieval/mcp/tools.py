@@ -7,7 +7,7 @@ limits, checks and words of errors can't differ from those of REST.
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,10 +30,14 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class KeyTools:
-    """What one key may call. `authorization` is the header that the views will read."""
+    """What one key may call. `authorization` is the header that the views will read.
+
+    `sent` holds the tools whose views were asked, which count the requests of a key.
+    """
 
     principal: Principal
     authorization: str
+    sent: list[str] = field(default_factory=list)
 
     def listed(self) -> list[dict[str, Any]]:
         return [
@@ -102,6 +106,7 @@ class KeyTools:
         body = b"" if tool.method == "GET" else json.dumps(given).encode()
         request = _request(tool.method, path=path, query=query, body=body)
         request.META["HTTP_AUTHORIZATION"] = self.authorization
+        self.sent.append(tool.name)
         response = match.func(request, *match.args, **match.kwargs).render()
         return _result(json.loads(response.content), is_error=response.status_code >= 400)
 

@@ -28,6 +28,7 @@ def test_requests_stages_backlog_and_leaves_are_told(side: Side) -> None:
     assert float(lines["holamem_queue_age_seconds"]) >= 0
     assert float(lines["holamem_run_age_seconds"]) >= 0
     assert "holamem_open_circuits" in lines
+    assert float(lines["holamem_distillation_backlog"]) >= 0
     assert str(side.tenant.slug) not in text
     assert str(side.workspace.id) not in text
 

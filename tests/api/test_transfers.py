@@ -136,6 +136,21 @@ def test_a_larger_archive_than_is_allowed_is_refused(
     assert answer.status_code == 413
 
 
+def test_an_upload_of_any_size_takes_an_idempotency_key(side: Side, settings: Any) -> None:
+    """Also one that is too large to be held as other bodies are."""
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = len(BROKEN) - 1
+    target_of(side)
+    first, again, other = (
+        side.caller.send("POST", "workspaces/copy/import", raw=body, Idempotency_Key="k", **ZIP)
+        for body in (BROKEN, BROKEN, BROKEN + b".")
+    )
+    assert (first.status_code, again.json()) == (202, first.json())
+    assert again["Idempotent-Replayed"] == "true"
+    assert other.status_code == 422
+    [kept] = body_storage().listdir(f"{side.tenant.slug}/copy/transfers")[1]
+    assert first.json()["import_id"] in kept
+
+
 def test_one_export_at_a_time(side: Side) -> None:
     first = side.caller.post(f"{side.base}/export")
     second = side.caller.post(f"{side.base}/export")

@@ -69,6 +69,26 @@ def test_a_key_of_one_end_user_sees_and_erases_that_one_only(side: Side, api: Ca
     assert_clean(side.workspace)
 
 
+@pytest.mark.parametrize("ref", ["team/ana", "/a//b/", "https://id.example/ana"])
+def test_a_person_whose_ref_has_slashes_is_looked_at_exported_and_erased(
+    side: Side, api: Caller, ref: str
+) -> None:
+    assert api.post(f"{side.base}/events", event_body(user_id=ref)).status_code == 202
+    assert api.get(users(side, ref)).json()["user_id"] == ref
+    assert api.get(users(side, ref, "/export")).json()["user"]["user_id"] == ref
+    assert api.send("DELETE", users(side, ref)).status_code == 202
+    assert api.get(users(side, ref)).status_code == 404
+
+
+@pytest.mark.parametrize("ref", ["ana/export", "..", "team/../ana", "./ana"])
+@pytest.mark.parametrize("path", ["events", "sessions"])
+def test_a_ref_that_would_lead_to_somebody_elses_address_is_refused(
+    side: Side, api: Caller, ref: str, path: str
+) -> None:
+    body = event_body(user_id=ref) if path == "events" else {"user_id": ref}
+    assert codes(api.post(f"{side.base}/{path}", body)) == {"user_id": "invalid"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_nothing_of_an_erased_end_user_is_left_anywhere(

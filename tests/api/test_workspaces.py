@@ -160,3 +160,20 @@ def test_a_database_that_is_down_is_a_503(side: Side, monkeypatch: pytest.Monkey
     response = side.caller.get("me")
     assert (response.status_code, response["Retry-After"]) == (503, "1")
     assert b"10.0.0.5" not in response.content
+
+
+def test_what_is_done_to_a_workspace_is_in_its_log_without_values(side: Side) -> None:
+    made = side.caller.post("workspaces", {"slug": "logged", "name": "Secret plans"})
+    assert made.status_code == 201
+    changed = {"name": "Other plans", "settings": {"user_id": "required"}}
+    assert side.caller.send("PATCH", "workspaces/logged", changed).status_code == 200
+    agent = {"slug": "adviser", "system_prompt": "Say nothing of the plans."}
+    assert side.caller.post("workspaces/logged/agents", agent).status_code == 201
+    entries = side.caller.get("workspaces/logged/audit").json()["results"]
+    assert [(entry["action"], entry["actor"]) for entry in entries] == [
+        ("agent.created", "key:test key"),
+        ("workspace.changed", "key:test key"),
+        ("workspace.created", "key:test key"),
+    ]
+    assert entries[1]["detail"]["changed"] == ["name", "user_id"]
+    assert "plans" not in str(entries)

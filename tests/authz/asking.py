@@ -17,6 +17,8 @@ WS = "api/v1/workspaces/<slug:ws>"
 SESSION = f"{WS}/sessions/<uuid:session_id>"
 BODIES: dict[str, Any] = {
     "POST api/v1/keys": {"name": "made", "permissions": ["memory:read"]},
+    "PATCH api/v1/members/<uuid:member_id>": {"role": "member"},
+    "POST api/v1/invitations": {"role": "viewer"},
     "POST api/v1/workspaces": {"slug": "made", "name": "Made"},
     f"PATCH {WS}": {"name": "Renamed"},
     f"POST {WS}/events": event_body(),

@@ -218,6 +218,7 @@ def _add_callers(side: Side) -> None:
         member = Membership.objects.get(tenant=side.tenant, user_id=guest.pk)
     added = {"member_id": _id(member), "invitation_id": str(issued.id), "token": "no-such-token"}
     side.ids |= added
+    side.private |= added
 
 
 def nobody(ids: dict[str, str]) -> dict[str, str]:

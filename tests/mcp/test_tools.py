@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from holamem.database.scope import ALL_SCOPES, workspace_scope
+from holamem.http import rate_limit
 from tests.api.client import Caller, Side, caller_for, new_side
 from tests.verification import assert_clean
 from tests.workspaces.memory import draft, drain, remember
@@ -169,6 +170,17 @@ def test_garbage_is_an_error_of_the_protocol(bound: Caller, raw: bytes, code: in
 def test_only_a_valid_key_gets_in() -> None:
     for token in (None, "hm_0123456789_" + "0" * 64):
         assert rpc(Caller(token), "tools/list").status_code == 401
+
+
+def test_a_call_that_comes_to_no_tool_is_counted_too(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buckets = rate_limit.TokenBuckets(per_second=0.01, burst=2)
+    monkeypatch.setattr(rate_limit, "_buckets", buckets)
+    monkeypatch.setattr(rate_limit, "doors", rate_limit.ShutDoors())
+    calls = [{"name": "nothing", "arguments": {}}, {"name": "memory_retrieve", "arguments": {}}]
+    answers = [rpc(side.caller, "tools/call", params) for params in [*calls, *calls]]
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
 
 
 def test_headers_must_say_what_the_message_says(bound: Caller) -> None:

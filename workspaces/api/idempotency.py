@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -46,11 +47,14 @@ class IdempotentFrame(APIView):
 
     `keeps_answers` is false for questions, whose answers are memory, and for events, which keep
     theirs in the commit that stores them. `shown_once` names fields that no row may hold.
+    `claims_late` is for bodies that are too large to be held: the view calls `claim_upload`.
     """
 
     keeps_answers: ClassVar[bool] = True
+    claims_late: ClassVar[bool] = False
     shown_once: ClassVar[tuple[str, ...]] = ()
     _claim: Claim | None = None
+    _unclaimed: KeyedRequest | None = None
     _work: ExitStack
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -64,7 +68,7 @@ class IdempotentFrame(APIView):
         key = idempotency_key(request)
         if key is None or not self.keeps_answers or request.method not in WRITES:
             return
-        content = content_digest(request)
+        content = "" if self.claims_late else content_digest(request)
         if principal.key_id is None or content is None:
             return
         keyed = KeyedRequest(
@@ -75,6 +79,22 @@ class IdempotentFrame(APIView):
             workspace=workspace,
             scope_id=_scope_of(principal, workspace=workspace),
         )
+        if self.claims_late:
+            self._unclaimed = keyed
+        else:
+            self._take(request, keyed)
+
+    def claim_upload(self, request: Request, *, sha256: str) -> None:
+        """Once the file was read and before anything is done with it. Raises as `begin_keyed`.
+
+        The digest is that of the file: another way to send the same one is the same request.
+        """
+        keyed, self._unclaimed = self._unclaimed, None
+        if keyed is not None:
+            content = _digest_with_query(request, sha256.encode())
+            self._take(request, replace(keyed, content_sha256=content))
+
+    def _take(self, request: Request, keyed: KeyedRequest) -> None:
         taken = take_claim(keyed)
         if isinstance(taken, Answered):
             raise AnsweredBefore(_again(request, taken))
@@ -113,8 +133,12 @@ def content_digest(request: Request) -> str | None:
         body: bytes = request._request.body
     except RequestDataTooBig:
         return None
+    return _digest_with_query(request, body)
+
+
+def _digest_with_query(request: Request, content: bytes) -> str:
     query = request.META.get("QUERY_STRING", "").encode()
-    return hashlib.sha256(hashlib.sha256(query).digest() + body).hexdigest()
+    return hashlib.sha256(hashlib.sha256(query).digest() + content).hexdigest()
 
 
 def _scope_of(principal: Principal, *, workspace: Workspace | None) -> UUID | None:

@@ -14,7 +14,9 @@ from workspaces.api.idempotency import WRITES
 
 PLACES_IN_PATHS = {
     "ws": "Slug of the workspace.",
-    "ref": "The caller's own id of the end user, without slashes.",
+    "ref": "The caller's own id of the end user.",
+    "member_id": "Id of the membership.",
+    "invitation_id": "Id of the invitation.",
     "key_id": "Id of the API key.",
     "key": "Key of the tree, such as `interaction:alice` or `github:repo-atlas`.",
     "slug": "Slug of the entity, such as `alice`; it never changes.",

@@ -144,6 +144,7 @@ class ExportArchiveView(WorkspaceView):
 
 
 class ImportRequestView(WorkspaceView):
+    claims_late = True
     permissions = {"POST": ADMIN}
 
     @operation(
@@ -160,7 +161,10 @@ class ImportRequestView(WorkspaceView):
         are then those of the exported workspace. Ids stay, unless they are taken here.
         """
         transfer = request_import(
-            self.workspace, principal=self.principal, content=sent_archive(request._request)
+            self.workspace,
+            principal=self.principal,
+            content=sent_archive(request._request),
+            on_received=lambda sha256: self.claim_upload(request, sha256=sha256),
         )
         return Response(ImportSerializer(transfer).data, status=202)
 

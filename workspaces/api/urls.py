@@ -11,6 +11,7 @@ from workspaces.api import (
     integrations,
     jobs,
     keys,
+    members,
     nodes,
     transfers,
     trees,
@@ -21,8 +22,8 @@ from workspaces.api import (
 )
 
 
-class TreeKeyConverter(StringConverter):
-    """A tree's key may hold slashes (an account's name), but nothing that is not printed."""
+class SlashedConverter(StringConverter):
+    """A name of the outside, which may hold slashes, but nothing that is not printed."""
 
     regex = r"[^\x00-\x1f\x7f]+"
 
@@ -33,7 +34,8 @@ class PartConverter(StringConverter):
     regex = r"[^/\x00-\x1f\x7f]+"
 
 
-register_converter(TreeKeyConverter, "tree_key")
+register_converter(SlashedConverter, "tree_key")
+register_converter(SlashedConverter, "slashed")
 register_converter(PartConverter, "part")
 
 WS = "workspaces/<slug:ws>"
@@ -45,14 +47,18 @@ urlpatterns = [
     path("keys", keys.KeysView.as_view()),
     path("keys/<uuid:key_id>", keys.KeyView.as_view()),
     path("keys/<uuid:key_id>:rotate", keys.KeyRotateView.as_view()),
+    path("members", members.MembersView.as_view()),
+    path("members/<uuid:member_id>", members.MemberView.as_view()),
+    path("invitations", members.InvitationsView.as_view()),
+    path("invitations/<uuid:invitation_id>", members.InvitationView.as_view()),
     path("workspaces", workspaces.WorkspacesView.as_view()),
     path(WS, workspaces.WorkspaceDetailView.as_view()),
     path(f"{WS}/events", events.EventsView.as_view()),
     path(f"{WS}/events:batch", events.EventBatchView.as_view()),
     path(f"{WS}/events/<uuid:event_id>", events.EventView.as_view()),
     path(f"{WS}/users", users.EndUsersView.as_view()),
-    path(f"{WS}/users/<part:ref>/export", users.EndUserExportView.as_view()),
-    path(f"{WS}/users/<part:ref>", users.EndUserView.as_view()),
+    path(f"{WS}/users/<slashed:ref>/export", users.EndUserExportView.as_view()),
+    path(f"{WS}/users/<slashed:ref>", users.EndUserView.as_view()),
     path(f"{WS}/trees", trees.TreesView.as_view()),
     path(f"{WS}/trees/<tree_key:key>:seal", trees.TreeSealView.as_view()),
     path(f"{WS}/trees/<tree_key:key>:rebuild", trees.TreeRebuildView.as_view()),

@@ -80,6 +80,7 @@ class WorkspacesView(ApiView):
             slug=body["slug"],
             name=body["name"],
             settings=body.get("settings"),
+            principal=self.principal,
         )
         return Response(WorkspaceSerializer(created).data, status=201)
 
@@ -103,12 +104,15 @@ class WorkspaceDetailView(WorkspaceView):
         """Change the name or some settings. The slug never changes."""
         body = self.read_body(request)
         changed = update_workspace(
-            self.workspace, name=body.get("name"), settings=body.get("settings")
+            self.workspace,
+            name=body.get("name"),
+            settings=body.get("settings"),
+            principal=self.principal,
         )
         return Response(WorkspaceSerializer(changed).data)
 
     @operation("workspaces_archive", summary="Archive a workspace", answers={204: None})
     def delete(self, request: Request, ws: str) -> Response:
         """Hide it from every key. Its memory is kept, and its slug stays taken."""
-        archive_workspace(self.workspace)
+        archive_workspace(self.workspace, principal=self.principal)
         return Response(status=204)

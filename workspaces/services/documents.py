@@ -12,6 +12,7 @@ from holamem.errors import NotFound
 from workspaces.models.log import Category, Chunk
 from workspaces.models.tenancy import Workspace
 from workspaces.models.trees import GONE_LEAVES
+from workspaces.services import waiting
 from workspaces.services.results import POLL_SECONDS_MAX
 from workspaces.services.status import WorkspaceStatus, workspace_status
 
@@ -57,8 +58,14 @@ def wait_until_idle(
 ) -> WorkspaceStatus:
     """The status once no job is left to do, or as it stands at the deadline.
 
-    Holds no database connection while it waits.
+    Without a place to wait it is as at the deadline. Holds no database connection while it waits.
     """
+    with waiting.places.place(workspace.tenant_id) as may_wait:
+        seconds = timeout_seconds if may_wait else 0.0
+        return _waited(workspace, scopes=scopes, timeout_seconds=seconds)
+
+
+def _waited(workspace: Workspace, *, scopes: Scopes, timeout_seconds: float) -> WorkspaceStatus:
     deadline = time.monotonic() + timeout_seconds
     while True:
         status = workspace_status(workspace, scopes=scopes)

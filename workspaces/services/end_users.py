@@ -6,9 +6,22 @@ from django.db import IntegrityError, transaction
 
 from holamem.database.prepared import fetch_rows
 from holamem.database.scope import workspace_scope
+from holamem.errors import InvalidInput
 from holamem.ids import new_id
 from holamem.text.slugs import slugify
 from workspaces.models.tenancy import EndUser, Workspace
+
+# What follows a person's ref in an address: a ref with this end would be taken for another's.
+EXPORT_END = "/export"
+
+
+def check_ref(ref: str) -> None:
+    """Before a write names a new person. Raises InvalidInput for what no address can hold.
+
+    Slashes are allowed, but browsers and proxies take parts of dots for steps up.
+    """
+    if ref.endswith(EXPORT_END) or {".", ".."} & set(ref.split("/")):
+        raise InvalidInput("This cannot be part of an address.", field="user_id")
 
 
 def ensure_end_user(workspace: Workspace, *, ref: str) -> UUID:

@@ -25,7 +25,7 @@ from holamem.text.secrets import MaskedText, mask_identifier, mask_json, mask_se
 from workspaces.models.jobs import Job
 from workspaces.models.log import Category, Event, IdempotencyRecord
 from workspaces.models.tenancy import Workspace
-from workspaces.services.end_users import ensure_end_user
+from workspaces.services.end_users import check_ref, ensure_end_user
 from workspaces.services.job_rows import NewJob, new_jobs_statement
 from workspaces.services.jobs import wake_for
 from workspaces.services.principals import Principal
@@ -141,6 +141,7 @@ def _bound_to_principal(
         raise InvalidInput("This workspace requires a user_id.", field="user_id")
     if draft.user_id == ALL_SCOPES:
         raise InvalidInput("A write names one end user.", field="user_id")
+    check_ref(draft.user_id or "")
     return draft
 
 

@@ -58,6 +58,14 @@ def list_invitations(manager: Manager) -> list[InvitationLine]:
         return [InvitationLine(r.id, r.role, r.invited_by, r.expires_at) for r in rows]
 
 
+def get_invitation(manager: Manager, *, invitation_id: UUID) -> InvitationLine:
+    """Raises NotFound for one that is not open any more."""
+    found = [line for line in list_invitations(manager) if line.id == invitation_id]
+    if not found:
+        raise NotFound("There is no such invitation.")
+    return found[0]
+
+
 def invite(manager: Manager, *, role: str) -> Issued:
     """Raises PermissionDenied for a role above the own one, Conflict for too many open ones."""
     if role not in grantable_roles(manager):
@@ -71,7 +79,7 @@ def invite(manager: Manager, *, role: str) -> Issued:
             tenant=tenant,
             role=role,
             token_sha256=secret_digest(token),
-            invited_by=manager.user.get_username()[:200],
+            invited_by=manager.name[:200],
             expires_at=now() + LIFE,
         )
         record_of_tenant(

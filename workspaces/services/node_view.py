@@ -73,7 +73,8 @@ class EntityLine:
 class NodeView:
     """`body` is None when it may not be read; `body_problem` says why.
 
-    `parents` start at the root; `history` is newest first and includes the leaf itself.
+    `parents` start at the root; `citing` are the summaries that name this node; `history` is
+    newest first and includes the leaf itself.
     """
 
     node: BranchNode
@@ -91,6 +92,7 @@ class NodeView:
     labels: list[str]
     parents: list[BranchNode]
     children: list[BranchNode]
+    citing: list[BranchNode]
     events: list[EventLine]
     decision: Decision | None
     history: list[Version]
@@ -171,6 +173,7 @@ def _leaf_parts(workspace: Workspace, leaf: SourceLeaf) -> dict[str, Any]:
         "labels": [] if gone else list(leaf.labels),
         "parents": parents_of(workspace, node_ids=[leaf.parent_id] if leaf.parent_id else []),
         "children": [],
+        "citing": _citing(workspace, leaf),
         "events": _events(leaf),
         "decision": _decision(leaf.chunk) if leaf.chunk else None,
         "history": _history(workspace, leaf),
@@ -209,6 +212,7 @@ def _summary_parts(workspace: Workspace, row: SummaryNode) -> dict[str, Any]:
         "labels": [] if row.withheld else list(row.labels),
         "parents": parents_of(workspace, node_ids=[row.parent_id] if row.parent_id else []),
         "children": _children(workspace, row),
+        "citing": _citing(workspace, row),
         "events": [],
         "decision": None,
         "history": _replaced(workspace, row),
@@ -224,6 +228,13 @@ def _children(workspace: Workspace, row: SummaryNode) -> list[BranchNode]:
     else:
         nodes = [summary_node(child) for child in workspace.summaries.filter(id__in=wanted)]
     return sorted(nodes, key=lambda node: wanted.index(node.id))
+
+
+def _citing(workspace: Workspace, node: SourceLeaf | SummaryNode) -> list[BranchNode]:
+    """Summaries that were made from this node and are still read, the newest first."""
+    live = workspace.summaries.filter(tree=node.tree_id, status__in=LIVE_SUMMARIES, withheld=False)
+    rows = live.filter(child_ids__contains=[node.id]).order_by("-sealed_at")
+    return [summary_node(row) for row in rows[:MAX_HISTORY]]
 
 
 def _events(leaf: SourceLeaf) -> list[EventLine]:

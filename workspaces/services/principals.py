@@ -48,6 +48,7 @@ class Principal:
     permissions: frozenset[str]
     key_id: UUID | None
     is_person: bool
+    requests_per_second: int | None = None  # of the tenant; None: as many as any
 
     def allows(self, permission: str) -> bool:
         """A key bound to one end user never reads everyone's memory, whatever it was granted."""
@@ -82,7 +83,7 @@ class Admitted:
 _ADMIT = """
 SELECT k.id, k.name, k.tenant_id, k.workspace_id, k.end_user_id, k.permissions, k.secret_sha256,
        k.expires_at, k.revoked_at, k.last_used_at, t.slug AS tenant_slug, t.name AS tenant_name,
-       t.suspended_at, u.ref AS end_user_ref, w.id AS found_id, w.slug AS found_slug,
+       t.suspended_at, t.quotas, u.ref AS end_user_ref, w.id AS found_id, w.slug AS found_slug,
        w.name AS found_name, w.settings, w.created_at
   FROM workspaces_apikey k
   JOIN workspaces_tenant t ON t.id = k.tenant_id
@@ -111,6 +112,7 @@ def admit_key(token: str, *, workspace_slug: str | None) -> Admitted:
         permissions=frozenset(key.permissions),
         key_id=key.id,
         is_person=False,
+        requests_per_second=rows[0]["quotas"].get("requests_per_second"),
     )
     return Admitted(principal, _workspace_of(rows[0], tenant=key.tenant))
 

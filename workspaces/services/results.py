@@ -12,6 +12,7 @@ from holamem.database.scope import workspace_scope
 from holamem.errors import NotFound
 from workspaces.models.log import Chunk, Event
 from workspaces.models.tenancy import Workspace
+from workspaces.services import waiting
 
 POLL_SECONDS = 0.05
 POLL_SECONDS_MAX = 0.5
@@ -98,8 +99,17 @@ def wait_for_event(
 ) -> EventResult:
     """The result once it is settled, or as it stands at the deadline.
 
-    Holds no database connection while it waits: many waiting callers must not starve others.
+    Without a place to wait it is as at the deadline. Holds no database connection while it waits:
+    many waiting callers must not starve others.
     """
+    with waiting.places.place(workspace.tenant_id) as may_wait:
+        seconds = timeout_seconds if may_wait else 0.0
+        return _waited(workspace, scopes=scopes, event_id=event_id, timeout_seconds=seconds)
+
+
+def _waited(
+    workspace: Workspace, *, scopes: Scopes, event_id: UUID, timeout_seconds: float
+) -> EventResult:
     deadline = time.monotonic() + timeout_seconds
     pause = POLL_SECONDS
     while True:

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
@@ -13,7 +13,9 @@ from holamem.clock import now
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.errors import Conflict, InvalidInput
 from workspaces.models.tenancy import ApiKey, Membership, Tenant, Workspace
+from workspaces.services import audit
 from workspaces.services.api_keys import issue_key
+from workspaces.services.principals import Principal
 from workspaces.services.quotas import set_quotas
 from workspaces.services.rebuild.sidecar import mirror_workspace
 from workspaces.services.topology import request_seal
@@ -66,14 +68,24 @@ def create_tenant(*, slug: str, name: str) -> Tenant:
 
 
 def create_workspace(
-    tenant: Tenant, *, slug: str, name: str, settings: Mapping[str, object] | None = None
+    tenant: Tenant,
+    *,
+    slug: str,
+    name: str,
+    settings: Mapping[str, object] | None = None,
+    principal: Principal | None = None,
 ) -> Workspace:
-    """Raises InvalidInput for a bad slug or setting, Conflict when the slug is taken."""
+    """Raises InvalidInput for a bad slug or setting, Conflict when the slug is taken.
+
+    `principal` is who did it, for the log; None for the operator of the installation.
+    """
     _check_slug(slug)
     validated = validate_settings(settings or {})
     try:
         with system_scope():
-            return Workspace.objects.create(tenant=tenant, slug=slug, name=name, settings=validated)
+            made = Workspace.objects.create(tenant=tenant, slug=slug, name=name, settings=validated)
+            _record(principal, "workspace.created", workspace=made, changed=sorted(validated))
+            return made
     except IntegrityError as error:
         raise Conflict("A workspace with this slug exists.", field="slug") from error
 
@@ -83,10 +95,12 @@ def update_workspace(
     *,
     name: str | None = None,
     settings: Mapping[str, object] | None = None,
+    principal: Principal | None = None,
 ) -> Workspace:
     """Change the name, or some settings; settings not named keep their value.
 
-    A lower seal threshold makes buffers full that were not: their trees are queued.
+    A lower seal threshold makes buffers full that were not: their trees are queued. `principal`
+    as in `create_workspace`.
     """
     with workspace_scope(workspace, ALL_SCOPES):
         row = Workspace.objects.select_for_update(of=("self",)).get(id=workspace.id)
@@ -95,6 +109,8 @@ def update_workspace(
         if settings is not None:
             row.settings = validate_settings({**row.settings, **settings})
         row.save(update_fields=["name", "settings"])
+        named = ["name"] if name is not None else []
+        _record(principal, "workspace.changed", workspace=row, changed=[*named, *(settings or ())])
         if row.preferences.seal_threshold < workspace.preferences.seal_threshold:
             for tree in workspace.trees.only("id", "scope_id"):
                 request_seal(workspace, tree=tree)
@@ -103,11 +119,24 @@ def update_workspace(
     return row
 
 
-def archive_workspace(workspace: Workspace) -> None:
+def archive_workspace(workspace: Workspace, *, principal: Principal | None = None) -> None:
     """Hide a workspace from every caller. Its memory and its slug are kept."""
     with workspace_scope(workspace):
         Workspace.objects.filter(id=workspace.id, archived_at=None).update(archived_at=now())
+        _record(principal, "workspace.archived", workspace=workspace, changed=[])
     mirror_workspace(workspace)
+
+
+def _record(
+    principal: Principal | None, action: str, *, workspace: Workspace, changed: Sequence[str]
+) -> None:
+    """Inside the caller's step. Names of settings, since a value may be text about somebody."""
+    if principal is None:
+        return
+    detail = {"slug": workspace.slug, "changed": list(changed)}
+    audit.record(
+        workspace, principal=principal, action=action, target_id=workspace.id, detail=detail
+    )
 
 
 def validate_settings(values: Mapping[str, object]) -> dict[str, object]:

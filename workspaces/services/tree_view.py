@@ -19,6 +19,9 @@ VISIBLE_SUMMARIES = (
     SummaryNode.Status.STALE,
     SummaryNode.Status.QUARANTINED,
 )
+ACTIVE_LEAVES = (SourceLeaf.Status.ACTIVE,)
+PAST_LEAVES = (SourceLeaf.Status.SUPERSEDED, SourceLeaf.Status.INACTIVE)
+SHOWN_LEAVES = (*ACTIVE_LEAVES, *PAST_LEAVES)
 MAX_NODES = 200
 Scopes = Sequence[UUID] | str | None
 
@@ -69,7 +72,8 @@ class BranchNode:
 class Branch:
     """Three levels of one tree: `nodes` from the top down, `tops` are those without a parent here.
 
-    `buffer` holds the first leaves that wait to be sealed, oldest first.
+    `buffer` holds the first leaves that wait to be sealed, oldest first; `past` are leaves that
+    no longer count and that no summary here covers, the newest first, when they are asked for.
     """
 
     tree: TreeRow
@@ -77,6 +81,7 @@ class Branch:
     tops: list[BranchNode]
     nodes: list[BranchNode]
     buffer: list[BranchNode]
+    past: list[BranchNode]
     seal_threshold: int
 
 
@@ -101,7 +106,12 @@ def category_counts(workspace: Workspace, *, scopes: Scopes) -> dict[str, int]:
 
 
 def tree_branch(
-    workspace: Workspace, *, scopes: Scopes, tree_id: UUID, focus_id: UUID | None
+    workspace: Workspace,
+    *,
+    scopes: Scopes,
+    tree_id: UUID,
+    focus_id: UUID | None,
+    with_past: bool = False,
 ) -> Branch:
     """The tree around one summary, or around its root. Raises NotFound.
 
@@ -112,7 +122,7 @@ def tree_branch(
         if tree is None:
             raise NotFound("There is no such tree.")
         above, tops = _tops(tree, focus_id=focus_id)
-        nodes = _descend(tree, tops)
+        nodes = _descend(tree, tops, statuses=SHOWN_LEAVES if with_past else ACTIVE_LEAVES)
         buffer = _leaves(tree).filter(parent=None, status=SourceLeaf.Status.ACTIVE)
         return Branch(
             tree=_tree_rows(workspace, [tree])[0],
@@ -120,6 +130,7 @@ def tree_branch(
             tops=tops,
             nodes=nodes,
             buffer=[leaf_node(row) for row in buffer.order_by("observed_at", "id")[:MAX_NODES]],
+            past=_past(tree) if with_past else [],
             seal_threshold=workspace.preferences.seal_threshold,
         )
 
@@ -134,25 +145,32 @@ def _tops(tree: Tree, *, focus_id: UUID | None) -> tuple[list[BranchNode], list[
     return path[:-1], path[-1:] or [summary_node(focus)]
 
 
-def _descend(tree: Tree, tops: Sequence[BranchNode]) -> list[BranchNode]:
+def _past(tree: Tree) -> list[BranchNode]:
+    rows = _leaves(tree).filter(parent=None, status__in=PAST_LEAVES)
+    return [leaf_node(row) for row in rows.order_by("-observed_at", "-id")[:MAX_NODES]]
+
+
+def _descend(
+    tree: Tree, tops: Sequence[BranchNode], *, statuses: Sequence[str]
+) -> list[BranchNode]:
     """Children and grandchildren of the tops: four queries at most."""
     nodes = list(tops)
     parents = [node.id for node in tops]
     for _ in range(2):
-        below = _children(tree, parents, limit=MAX_NODES - len(nodes))
+        below = _children(tree, parents, statuses=statuses, limit=MAX_NODES - len(nodes))
         nodes += below
         parents = [node.id for node in below if node.kind == "summary"]
     return nodes
 
 
-def _children(tree: Tree, parents: Sequence[UUID], *, limit: int) -> list[BranchNode]:
+def _children(
+    tree: Tree, parents: Sequence[UUID], *, statuses: Sequence[str], limit: int
+) -> list[BranchNode]:
     if not parents or limit <= 0:
         return []
     summaries = _summaries(tree).filter(parent__in=parents).order_by("time_range_start", "id")
     leaves = (
-        _leaves(tree)
-        .filter(parent__in=parents, status=SourceLeaf.Status.ACTIVE)
-        .order_by("observed_at", "id")
+        _leaves(tree).filter(parent__in=parents, status__in=statuses).order_by("observed_at", "id")
     )
     found = [summary_node(row) for row in summaries[:limit]]
     found += [leaf_node(row) for row in leaves[:limit]]

@@ -69,14 +69,21 @@ class JobRow:
     can_cancel: bool
 
 
-def list_events(workspace: Workspace, *, scopes: Scopes, status: str, page: int) -> Page[EventRow]:
-    """Newest first, each with the decision on every chunk. Two queries."""
+def list_events(
+    workspace: Workspace, *, scopes: Scopes, status: str, page: int, outcome: str = ""
+) -> Page[EventRow]:
+    """Newest first, each with the decision on every chunk. Two queries.
+
+    `outcome`: only events with a chunk that came to this.
+    """
     with workspace_scope(workspace, scopes):
         # Cut by the database: the texts of one page may be 25 MB.
         head = Left("payload_text", EXCERPT_CHARACTERS * 2)
         rows = workspace.events.defer("payload_text").annotate(head=head).order_by("-id")
         if status:
             rows = rows.filter(status=status)
+        if outcome:
+            rows = rows.filter(id__in=workspace.chunks.filter(outcome=outcome).values("event"))
         return read_page(rows, number=page).map(lambda events: _event_rows(workspace, events))
 
 

@@ -44,13 +44,13 @@ def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wor
     maintain_vector_indexes()
 
 
-def entry(workspace: Workspace, vector: list[float]) -> VectorEntry:
+def entry(workspace: Workspace, vector: list[float], *, kind: str = "leaf") -> VectorEntry:
     return VectorEntry(
         workspace=workspace,
         scope_id=workspace.pk,
         node_id=new_id(),
         tree_id=workspace.pk,
-        kind="leaf",
+        kind=kind,
         status="active",
         model=current_model(),
         source_sha256="0" * 64,
@@ -58,9 +58,9 @@ def entry(workspace: Workspace, vector: list[float]) -> VectorEntry:
     )
 
 
-def index_of(workspace: Workspace) -> NearIndex:
+def index_of(workspace: Workspace, *, kind: str = "leaf") -> NearIndex:
     model = current_model()
-    return NearIndex(workspace.pk, workspace.pk, "leaf", model.pk, model.dimension)
+    return NearIndex(workspace.pk, workspace.pk, kind, model.pk, model.dimension)
 
 
 def known(workspace: Workspace) -> tuple[NearIndex, ...]:
@@ -78,6 +78,16 @@ def test_it_comes_with_growth_and_goes_when_the_scope_shrinks(large: Workspace) 
     remove(large, keep=MANY // 2 - 1)
     assert maintain_vector_indexes() == [index_of(large).name]
     assert known(large) == ()
+
+
+def test_of_summaries_half_as_many_are_enough(large: Workspace) -> None:
+    chance = random.Random(6)
+    with workspace_scope(large):
+        VectorEntry.objects.bulk_create(
+            entry(large, unit(chance), kind="summary") for _ in range(MANY // 2)
+        )
+    both = {index_of(large).name, index_of(large, kind="summary").name}
+    assert set(maintain_vector_indexes()) == both
 
 
 def remove(workspace: Workspace, *, keep: int) -> None:

@@ -21,7 +21,8 @@ class Command(BaseCommand):
             "--quotas",
             type=json.loads,
             default={},
-            help='such as \'{"leaves": 10000, "tokens_per_day": 1000000}\'; also bytes, cost_per_day',
+            help='such as \'{"leaves": 10000, "tokens_per_day": 1000000}\'; also bytes, cost_per_day,'
+            " requests_per_second",
         )
         parser.add_argument("--json", action="store_true", dest="as_json")
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
@@ -65,10 +65,15 @@ def request_export(workspace: Workspace, *, principal: Principal) -> Transfer:
 
 
 def request_import(
-    workspace: Workspace, *, principal: Principal, content: Iterable[bytes]
+    workspace: Workspace,
+    *,
+    principal: Principal,
+    content: Iterable[bytes],
+    on_received: Callable[[str], None] = lambda sha256: None,
 ) -> Transfer:
     """`content` are the bytes of the archive.
 
+    `on_received` is told their digest before anything is noted; what it raises ends the import.
     Raises Conflict, InvalidInput, PayloadTooLarge, StorageRefused.
     """
     transfer = Transfer(
@@ -85,6 +90,7 @@ def request_import(
             raise InvalidInput("This is no archive of a workspace.", field="archive")
     transfer.archive_path, transfer.archive_bytes, transfer.archive_sha256 = name, size, digest
     try:
+        on_received(digest)
         return _queue(workspace, transfer=transfer, principal=principal)
     except BaseException:
         remove_archive(name)
