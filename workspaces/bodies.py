@@ -86,8 +86,9 @@ class DurableFileStorage(FileSystemStorage):
     def save_all(self, files: Mapping[str, bytes]) -> None:
         """Each file as if it were saved alone; each directory is synced once, after the renames.
 
-        Files are written side by side: the disk syncs many in the time that one takes. When the disk refuses one, those before it may stay: nothing refers to them yet. Raises
-        StorageFull, StorageRefused.
+        Files are written side by side: the disk syncs many in the time that one takes. When the
+        disk refuses one, those before it may stay: nothing refers to them yet. Nothing to save is
+        nothing done. Raises StorageFull, StorageRefused.
         """
         with disk_refusals():
             self._write_all(files)
@@ -136,8 +137,9 @@ def _side_by_side(act: Callable[..., None], calls: Sequence[tuple[Any, ...]]) ->
 
     Threads of the moment: those of a pool would not be there after a fork.
     """
-    if len(calls) == 1:
-        act(*calls[0])
+    if len(calls) < 2:
+        for call in calls:
+            act(*call)
         return
     with ThreadPoolExecutor(min(len(calls), WRITTEN_AT_ONCE)) as threads:
         running = [threads.submit(act, *call) for call in calls]

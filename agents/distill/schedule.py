@@ -208,8 +208,8 @@ def _start_night(workspace: Workspace, *, moment: datetime) -> bool:
     return True
 
 
-# Archived sessions too, what a worker that died has left to be carried out, and what failed before. Raw SQL: the ORM
-# joins before it groups, over all messages.
+# Archived sessions too, what a worker that died has left to be carried out, and what failed
+# before. Raw SQL: the ORM joins before it groups, over all messages.
 _DUE = """
 SELECT s.id, s.scope_id FROM agents_session AS s CROSS JOIN LATERAL (
     SELECT count(*) AS fresh, min(m.created_at) AS oldest FROM agents_message AS m

@@ -24,6 +24,11 @@ from workspaces.services.tenants import create_workspace
 WHERE = "Grafana listens on monitor.internal:3000."
 
 
+@pytest.fixture(autouse=True)
+def _workspaces_of_other_tests_take_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "WORKSPACES_AT_ONCE", 1_000_000)
+
+
 def tomorrow(hour: int = 0, minute: int = 1) -> datetime:
     day = datetime.now(UTC) + timedelta(days=1)
     return day.replace(hour=hour, minute=minute, second=0, microsecond=0)
