@@ -33,6 +33,7 @@ MORE_THAN_A_SCHEMA_SAYS = {
     ("POST", ":move"),
     ("POST", "/integrations"),  # a folder that the operator allows
     ("POST", "/webhooks"),  # an address that may be called
+    ("PATCH", "/webhooks/{webhook_id}"),
     ("POST", "/keys"),  # a person of the workspace that is named beside
     ("GET", "/usage"),  # days in order
     ("POST", "/import"),  # an archive
