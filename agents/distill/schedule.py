@@ -19,9 +19,9 @@ from django.db.models.functions import Coalesce
 from agents.distill.backlog import waiting_sessions
 from agents.distill.evidence import new_messages
 from agents.distill.passes import Cause, distill_next
-from agents.distill.shortening import shorten_index
 from agents.models.distillation import Distillation, DistillationNight
 from agents.models.runs import Run
+from agents.services.index_compaction import compact_indexes
 from holamem.database.scope import ALL_SCOPES, system_scope, workspace_scope
 from holamem.providers.base import Usage
 from holamem.providers.registry import chat_model
@@ -59,7 +59,8 @@ def distill_session(workspace: Workspace, job: ClaimedJob) -> None:
     """
     if _distill(workspace, job):
         request_backlog(workspace, night_id=job.payload.get("night_id"))
-    shorten_index(workspace, scope_id=job.scope_id)
+    if (chat := chat_model()) is not None:
+        compact_indexes(workspace, scopes=[job.scope_id], chat=chat)
 
 
 def request_backlog(workspace: Workspace, *, night_id: object = None) -> int:

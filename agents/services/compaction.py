@@ -92,7 +92,7 @@ def compact_if_needed(
     )
     if shorter.estimated_tokens >= snapshot.estimated_tokens:
         return snapshot  # a summary as long as what it stands for gains nothing
-    compact_indexes(workspace, run=run, session=session, chat=summariser.chat)
+    compact_indexes(workspace, scopes=session_scopes(session), chat=summariser.chat, run=run)
     faults.point("compaction.before_commit")
     return _store(
         workspace, run=run, session=session, old=snapshot, new=shorter,

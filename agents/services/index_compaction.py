@@ -18,11 +18,9 @@ from agents.hot.topics import (
     line_name,
     summary_of,
 )
-from agents.models.conversations import Session
 from agents.models.hot_memory import TextMemory, TextMemoryVersion
 from agents.models.runs import Run
 from agents.services.index_lines import is_fit_summary
-from agents.services.sessions import session_scopes
 from holamem.database.scope import workspace_scope
 from holamem.errors import HolamemError
 from holamem.providers.base import ChatModel
@@ -53,37 +51,36 @@ class ShortLines(BaseModel):
 
 
 def compact_indexes(
-    workspace: Workspace, *, run: Run, session: Session, chat: ChatModel
+    workspace: Workspace, *, scopes: Sequence[UUID], chat: ChatModel, run: Run | None = None
 ) -> list[UUID]:
-    """Scopes whose index was shortened. No transaction may be open.
+    """Scopes whose index was shortened, for this run or for none. No transaction may be open.
 
-    What the model cannot shorten stays whole, and says so by its mark.
+    What the model cannot shorten stays whole, and says so by its mark: so does an index of more
+    topics than it may have lines, since a topic without a line is not found any more.
     """
-    with workspace_scope(workspace, session_scopes(session)):
+    with workspace_scope(workspace, scopes):
         rows = workspace.text_memories.filter(
             kind=TextMemory.Kind.INDEX, over_budget=True, deleted_at=None
         )
-        found = list(rows.filter(scope_id__in=session_scopes(session)))
+        found = list(rows.filter(scope_id__in=scopes))
     shortened = []
     for index in found:
         try:
-            if _compact(workspace, run=run, session=session, index=index, chat=chat):
+            if _compact(workspace, index=index, chat=chat, run=run):
                 shortened.append(index.scope_id)
         except HolamemError as error:  # of the model, or of another writer in this moment
-            logger.warning("index.not_shortened", extra={"code": error.code, "run": str(run.id)})
+            logger.warning("index.not_shortened", extra={"code": error.code})
     return shortened
 
 
-def _compact(
-    workspace: Workspace, *, run: Run, session: Session, index: TextMemory, chat: ChatModel
-) -> bool:
+def _compact(workspace: Workspace, *, index: TextMemory, chat: ChatModel, run: Run | None) -> bool:
     lines = index.content.splitlines()
-    if len(lines) > INDEX_LINES:  # every topic has its line
+    if len(lines) > INDEX_LINES:
         return False
     room = INDEX_BYTES // len(lines)
     short: dict[str, str] = {}
     for some in _groups(lines):
-        short |= _asked(workspace, run=run, session=session, lines=some, room=room, chat=chat)
+        short |= _asked(workspace, index=index, lines=some, room=room, chat=chat, run=run)
     content = "\n".join(_shorter(line, short=short, room=room) for line in lines) + "\n"
     if is_over_budget(content):
         return False
@@ -91,7 +88,7 @@ def _compact(
         workspace,
         scope_id=index.scope_id,
         content=content,
-        writer=Writer(TextMemoryVersion.Origin.COMPACTION, run_id=run.id),
+        writer=Writer(TextMemoryVersion.Origin.COMPACTION, run_id=run.id if run else None),
         expected_version=index.version,
     )
     return True
@@ -106,20 +103,20 @@ def _groups(lines: Sequence[str]) -> Iterator[list[str]]:
 def _asked(
     workspace: Workspace,
     *,
-    run: Run,
-    session: Session,
+    index: TextMemory,
     lines: Sequence[str],
     room: int,
     chat: ChatModel,
+    run: Run | None,
 ) -> dict[str, str]:
     """Summaries by the name of the topic."""
     with model_call(
         workspace,
         purpose="compaction",
-        scope_id=session.scope_id,
+        scope_id=run.scope_id if run else index.scope_id,
         model=chat.model_name,
-        run_id=run.id,
-        session_id=session.id,
+        run_id=run.id if run else None,
+        session_id=run.session_id if run else None,
     ) as call:
         reply = chat.complete_structured(
             system=_SYSTEM.format(characters=max(SMALLEST_SUMMARY_BYTES, room // 4)),

@@ -9,11 +9,12 @@ from agents.distill import schedule
 from agents.distill.backlog import Backlog, backlog_of
 from agents.distill.reading import distill_by_hand
 from agents.distill.schedule import distill_when_full, start_nights
+from agents.hot.text_memory import Writer, get_text_memory, upsert_index
 from agents.services.sessions import archive_session
 from holamem.database.scope import ALL_SCOPES, workspace_scope
 from tests.agents.distill.sessions import GRAFANA, PAYMENT, distill, says, statement, telling, told
 from tests.agents.replies import end_user, talk
-from tests.openai_server import failure, garbage
+from tests.openai_server import answer, failure, garbage
 from tests.verification import assert_clean
 from tests.workspaces.memory import drain
 from tests.workspaces.scripted_model import scripted_model
@@ -111,6 +112,23 @@ def test_a_night_of_distillation_waits_for_the_hour_that_the_workspace_has_set(
     with workspace_scope(early):
         days = [night.day for night in early.distillation_nights.order_by("day")]
     assert [(day - before.date()).days for day in days] == [0, 1]
+
+
+def test_a_night_of_distillation_shortens_a_text_memory_index_over_its_budget(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(workspace, *[GRAFANA] * 9)
+    lines = "".join(f"- [t{n}](topics/t{n}.md) — {'天气' * 60}\n" for n in range(80))
+    upsert_index(workspace, scope_id=workspace.pk, content=lines, writer=Writer("import"))
+    short = {"lines": [{"name": f"t{n}", "summary": "天气"} for n in range(80)]}
+    with scripted_model(monkeypatch) as model:
+        model.answers |= {"distillation": says(), "index": answer(short)}
+        start_nights(tomorrow())
+        put_off_the_rest(workspace)
+        with telling():
+            drain(workspace)
+    index = get_text_memory(workspace, scopes=None, scope_id=workspace.pk, kind="index")
+    assert (index.over_budget, len(index.content.splitlines())) == (False, 80)
 
 
 def test_messages_after_midnight_are_left_to_the_next_night_of_distillation(
