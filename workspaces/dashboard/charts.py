@@ -8,7 +8,7 @@ from datetime import date
 from workspaces.services.overview import DayCount
 
 TOP, BOTTOM = 16, 136  # pixels of the 160 high drawing; below is the axis with its labels
-LEFT_PERCENT = 6.0
+LEFT_PERCENT = 10.0  # wide enough for "100 %" and the name of a weekday beside it
 GRID_LINES = 4
 BAR_SHARE = 0.7
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workspaces.dashboard.charts import LEFT_PERCENT
 from workspaces.services.activity import HOURS, TreeAge
 
 CELL_HEIGHT, CELL_GAP = 18, 2
-LEFT_PERCENT = 6.0
 SHADES = 4  # beside the empty one
 BAR_HEIGHT, ROW_HEIGHT = 10, 28
 
